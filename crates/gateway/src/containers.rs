@@ -14,7 +14,7 @@ use myclaw_host::{
     Accepted, Addressing, FileChannel, Folder, Host, HostOptions, Inbound, Messenger, Outbound,
     OutboundKind, Progress,
 };
-use myclaw_store::BoxFuture;
+use myclaw_store::{BoxFuture, Change, Records};
 use tokio_util::sync::CancellationToken;
 
 use crate::GatewayError;
@@ -25,8 +25,8 @@ use crate::routing::{Command, as_one_text, edited, files, matches, says};
 use crate::rows::{MessageId, PartKind, Route};
 use showing::Showing;
 
-/// Record kind: the route of a group's newest message.
-const ROUTE: &str = "host-route";
+/// The route of each group's newest message.
+const ROUTES: Records<Route> = Records::new("host-route");
 /// Record kind: parts of the host that are in the outbox.
 const PART: &str = "host-part";
 /// Reply to chats that are bound to no group.
@@ -220,16 +220,12 @@ fn chat_of(host: &Host, binding: &HostBinding) -> Result<String, String> {
 
 /// Stores from where messages for a group come.
 async fn remember(delivery: &Delivery, folder: &str, route: &Route) -> Result<(), GatewayError> {
-    let known = delivery.ledger.record::<Route>(ROUTE, folder).await?;
-    if known.as_ref().is_some_and(|(_, known)| known == route) {
-        return Ok(());
-    }
-    let version = known.map(|(version, _)| version);
-    match delivery.ledger.put(ROUTE, folder, route, version, None).await {
-        // A message from another thread of the same chat was stored first. Losing this race is harmless.
-        Err(GatewayError::Internal(_)) if version.is_none() => Ok(()),
-        other => other.map(|_| ()),
-    }
+    let note = |known: Option<Route>| match known {
+        Some(known) if known == *route => Change::Keep,
+        _ => Change::put(route.clone(), None),
+    };
+    ROUTES.update(delivery.ledger.store(), folder, note).await?;
+    Ok(())
 }
 
 /// Where a group's messages go: where its newest one came from, else the chat that the binding describes.
@@ -237,8 +233,8 @@ async fn route_to(
     delivery: &Delivery,
     binding: &HostBinding,
 ) -> Result<Option<Route>, GatewayError> {
-    let known = delivery.ledger.record::<Route>(ROUTE, &binding.folder).await?;
-    Ok(known.map(|(_, route)| route).or_else(|| described(&binding.matches)))
+    let known = ROUTES.get(delivery.ledger.store(), &binding.folder).await?;
+    Ok(known.map(|known| known.row).or_else(|| described(&binding.matches)))
 }
 
 /// The route that a binding describes, for groups from which no message has come yet.

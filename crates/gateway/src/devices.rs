@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use myclaw_gateway_client::{GatewayToken, token_hash};
-use myclaw_store::{Place, Version};
+use myclaw_store::{Batch, Commit, Place, Records, StoreError, Stored, Version};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -28,8 +28,9 @@ use self::codes::Codes;
 use crate::GatewayError;
 use crate::ledger::{Ledger, now_ms};
 
-/// Kind and queue of the records.
-const KIND: &str = "device";
+const DEVICES: Records<Device> = Records::new("device");
+/// Queue of the records, by the time at which the devices came.
+const QUEUE: &str = "device";
 /// Most devices. Their number is that of the owner's machines and scripts.
 const MOST_DEVICES: usize = 200;
 /// Most devices that wait for an approval.
@@ -127,7 +128,7 @@ struct Entry {
     gone: CancellationToken,
 }
 
-/// All devices. The store has one owner, so what is in memory is what is in it.
+/// All devices, as the store had them at the last look. Each change is made under the version that was seen.
 pub(crate) struct Devices {
     ledger: Ledger,
     known: Mutex<HashMap<String, Entry>>,
@@ -138,13 +139,34 @@ pub(crate) struct Devices {
 
 impl Devices {
     pub(crate) async fn load(ledger: Ledger) -> Result<Self, GatewayError> {
-        let rows = ledger.queue::<Device>(KIND).await?;
-        let known = rows.into_iter().map(|stored| {
-            let gone = CancellationToken::new();
-            (stored.id, Entry { version: stored.version, device: stored.row, gone })
-        });
-        let known = Mutex::new(known.collect());
-        Ok(Self { ledger, known, codes: Codes::default(), changing: tokio::sync::Mutex::default() })
+        let devices = Self {
+            ledger,
+            known: Mutex::default(),
+            codes: Codes::default(),
+            changing: tokio::sync::Mutex::default(),
+        };
+        devices.look().await?;
+        Ok(devices)
+    }
+
+    /// Reads all devices again, and cuts off those whose tokens no longer hold.
+    async fn look(&self) -> Result<(), GatewayError> {
+        let rows = DEVICES.all(self.ledger.store(), QUEUE).await?;
+        let mut known = self.known.lock();
+        let mut before = std::mem::take(&mut *known);
+        for Stored { id, version, row: device, .. } in rows {
+            let gone = match before.remove(&id) {
+                Some(entry) if entry.device.token_hash == device.token_hash => entry.gone,
+                Some(entry) => {
+                    entry.gone.cancel();
+                    CancellationToken::new()
+                }
+                None => CancellationToken::new(),
+            };
+            known.insert(id, Entry { version, device, gone });
+        }
+        before.into_values().for_each(|entry| entry.gone.cancel());
+        Ok(())
     }
 
     /// Makes a code for one new device with this scope.
@@ -185,6 +207,7 @@ impl Devices {
             last_seen_at: None,
         };
         let version = self.store(&device, None).await?;
+        let version = version.ok_or_else(|| StoreError::Contended(device.id.clone()))?;
         let mut shown = device.shown();
         shown["token"] = json!(token);
         let entry = Entry { version, device, gone: CancellationToken::new() };
@@ -226,7 +249,7 @@ impl Devices {
         let Some((version, mut device)) = found else { return };
         device.last_seen_at = Some(now);
         // Without it, the device is shown as seen earlier.
-        if let Ok(version) = self.store(&device, Some(version)).await {
+        if let Ok(Some(version)) = self.store(&device, Some(version)).await {
             self.update(device, version);
         }
     }
@@ -240,6 +263,22 @@ impl Devices {
         let _changing = self.changing.lock().await;
         let now = now_ms();
         self.remove_old(now).await?;
+        loop {
+            if let Some(changed) = self.try_change(change, name, now).await? {
+                return Ok(changed);
+            }
+            // Another process has changed the device, so it is looked for again.
+            self.look().await?;
+        }
+    }
+
+    /// `None` if the device has changed in the store.
+    async fn try_change(
+        &self,
+        change: DeviceChange,
+        name: &str,
+        now: u64,
+    ) -> Result<Option<(Device, Value)>, GatewayError> {
         let (version, mut device) = self.named(name)?;
         let is_pending = device.is_pending();
         match change {
@@ -253,28 +292,32 @@ impl Devices {
             }
             DeviceChange::Approve => {
                 (device.state, device.approved_at) = (Stage::Approved, Some(now));
-                let version = self.store(&device, Some(version)).await?;
+                let Some(version) = self.store(&device, Some(version)).await? else {
+                    return Ok(None);
+                };
                 self.update(device.clone(), version);
-                Ok((device.clone(), device.shown()))
+                Ok(Some((device.clone(), device.shown())))
             }
             DeviceChange::Rotate => {
                 let token = GatewayToken::random();
                 device.token_hash = token.hash();
-                let version = self.store(&device, Some(version)).await?;
+                let Some(version) = self.store(&device, Some(version)).await? else {
+                    return Ok(None);
+                };
                 self.update(device.clone(), version);
                 self.cut(&device.id);
                 let mut shown = device.shown();
                 shown["token"] = json!(token);
-                Ok((device, shown))
+                Ok(Some((device, shown)))
             }
             DeviceChange::Deny | DeviceChange::Revoke => {
                 // Cut off first: a full disk must not keep it connected.
                 device.state = Stage::Revoked;
                 self.update(device.clone(), version);
                 self.cut(&device.id);
-                self.ledger.remove(KIND, &device.id, version).await?;
+                DEVICES.delete(self.ledger.store(), &device.id).await?;
                 self.known.lock().remove(&device.id);
-                Ok((device.clone(), device.shown()))
+                Ok(Some((device.clone(), device.shown())))
             }
         }
     }
@@ -324,26 +367,30 @@ impl Devices {
         }
     }
 
+    /// `None` if the device has changed in the store.
     async fn store(
         &self,
         device: &Device,
         known: Option<Version>,
-    ) -> Result<Version, GatewayError> {
-        let place = Some(Place::new(KIND, device.created_at));
-        self.ledger.put(KIND, &device.id, device, known, place).await
+    ) -> Result<Option<Version>, GatewayError> {
+        let write = DEVICES.put(&device.id, known, device, Place::new(QUEUE, device.created_at))?;
+        Ok(match self.ledger.store().commit(Batch::of(write)).await? {
+            Commit::Done(version) => Some(version),
+            Commit::Refused(_) => None,
+        })
     }
 
     async fn remove_old(&self, now: u64) -> Result<(), GatewayError> {
-        let old: Vec<(Version, Device)> = self
-            .known
-            .lock()
-            .values()
-            .filter(|entry| entry.device.is_old(now))
-            .map(Entry::record)
-            .collect();
+        let is_old = |entry: &&Entry| entry.device.is_old(now);
+        let old: Vec<(Version, Device)> =
+            self.known.lock().values().filter(is_old).map(Entry::record).collect();
         for (version, device) in old {
-            self.ledger.remove(KIND, &device.id, version).await?;
-            self.known.lock().remove(&device.id);
+            let remove = Batch::of(DEVICES.remove(&device.id, version));
+            match self.ledger.store().commit(remove).await? {
+                Commit::Done(_) => drop(self.known.lock().remove(&device.id)),
+                // Another process has changed it.
+                Commit::Refused(_) => self.look().await?,
+            }
         }
         Ok(())
     }

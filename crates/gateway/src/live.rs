@@ -12,7 +12,7 @@ use std::time::Duration;
 use myclaw_channels::{Channel, Live as Shows, Target};
 use myclaw_engine::AgentRunEvent;
 use myclaw_llm::StreamEvent;
-use myclaw_store::{Place, Version, Write};
+use myclaw_store::{Place, Records, Write};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
@@ -25,8 +25,8 @@ use crate::ledger::{Ledger, now_ms};
 use crate::outbox::Outbox;
 use crate::rows::Route;
 
-/// Kind of the records of previews.
-const KIND: &str = "preview";
+/// The previews that are shown.
+const PREVIEWS: Records<Preview> = Records::new("preview");
 /// Queue of everything that is over, from where old records are removed.
 const QUEUE: &str = "over";
 /// How often a shown chat is looked at.
@@ -164,11 +164,8 @@ impl Live {
             return Ok(None);
         }
         let key = key(session, route);
-        let found: Option<(Version, Preview)> = self.ledger.record(KIND, &key).await?;
-        Ok(found.map(|(expected, preview)| {
-            let id = myclaw_store::RecordId::new(KIND, key);
-            (preview.message, Write::Remove { id, expected })
-        }))
+        let found = PREVIEWS.get(self.ledger.store(), &key).await?;
+        Ok(found.map(|preview| (preview.row.message, PREVIEWS.remove(&key, preview.version))))
     }
 }
 
@@ -206,9 +203,8 @@ impl Task {
 
     /// Shows the text until it ends. A call that was begun is finished.
     async fn preview(&self, shows: &dyn Shows) {
-        let known: Result<Option<(Version, Preview)>, _> =
-            self.ledger.record(KIND, &self.key).await;
-        let mut message = known.ok().flatten().map(|(_, preview)| preview.message);
+        let known = PREVIEWS.get(self.ledger.store(), &self.key).await;
+        let mut message = known.ok().flatten().map(|preview| preview.row.message);
         let mut last = Instant::now();
         let mut seen = String::new();
         loop {
@@ -231,12 +227,12 @@ impl Task {
                     match shows.begin(&self.target, self.reply_to.as_deref(), &text).await {
                         Ok(Some(id)) => {
                             let preview = Preview { message: id.clone() };
-                            let place = Some(Place::new(QUEUE, now_ms()));
-                            let stored =
-                                self.ledger.put(KIND, &self.key, &preview, None, place).await;
-                            if let Err(error) = stored {
+                            let place = Place::new(QUEUE, now_ms());
+                            let store = self.ledger.store();
+                            let stored = PREVIEWS.insert(store, &self.key, &preview, place).await;
+                            if !matches!(stored, Ok(Some(_))) {
                                 // The reply will be a message of its own.
-                                tracing::warn!(%error, "a preview is not stored");
+                                tracing::warn!(?stored, "a preview is not stored");
                                 return;
                             }
                             message = Some(id);

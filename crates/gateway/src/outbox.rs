@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
 use crate::channels::Channels;
-use crate::ledger::{Ledger, UnsentPart};
+use crate::ledger::{Ledger, UnsentPart, now_ms};
 use crate::metrics::Metrics;
 use crate::rows::{Act, ActOn, MessageId, Outgoing, PartId, PartKind, PartState, Refers, Route};
 
@@ -198,9 +198,10 @@ impl Outbox {
             let sending = self.begin_sending().await;
             let interrupted = after_interruption(&channel, &part);
             // Where sending again does no harm, nobody needs to know that it was begun.
-            if interrupted != AfterInterruption::SendAgain {
-                part.row.state = PartState::Sending { attempt };
-                part.version = self.ledger.mark(&part).await?;
+            if interrupted != AfterInterruption::SendAgain
+                && !self.mark(&mut part, PartState::Sending { attempt }).await?
+            {
+                return Ok(());
             }
             let (wait, reason) = match self.attempt(&channel, &part, is_repeat).await {
                 Ok(id) => return self.end(part, PartState::Sent { id }).await,
@@ -213,7 +214,9 @@ impl Outbox {
                     continue;
                 }
                 Err(SendFailure::Later { after, reason }) => {
-                    self.is_not_sent(&mut part, interrupted).await?;
+                    if !self.is_not_sent(&mut part, interrupted).await? {
+                        return Ok(());
+                    }
                     (after.unwrap_or(pause), reason)
                 }
                 Err(SendFailure::Unknown { reason }) => match interrupted {
@@ -291,17 +294,28 @@ impl Outbox {
         self.end(part, PartState::Failed { reason }).await
     }
 
-    /// Records that an attempt delivered nothing, so that a kill during the pause leaves no doubt.
+    /// Records that an attempt delivered nothing, so that a kill during the pause leaves no doubt. False if somebody else
+    /// has the part now.
     async fn is_not_sent(
         &self,
         part: &mut UnsentPart,
         interrupted: AfterInterruption,
-    ) -> Result<(), GatewayError> {
-        if interrupted != AfterInterruption::SendAgain {
-            part.row.state = PartState::Queued;
-            part.version = self.ledger.mark(part).await?;
+    ) -> Result<bool, GatewayError> {
+        if interrupted == AfterInterruption::SendAgain {
+            return Ok(true);
         }
-        Ok(())
+        self.mark(part, PartState::Queued).await
+    }
+
+    /// Records how far a part is. False if somebody else has changed it, who then does the rest.
+    async fn mark(&self, part: &mut UnsentPart, state: PartState) -> Result<bool, GatewayError> {
+        part.row.state = state;
+        let version = self.ledger.mark(part).await?;
+        match version {
+            Some(version) => part.version = version,
+            None => tracing::info!(part = part.id.as_str(), "a part is sent by another process"),
+        }
+        Ok(version.is_some())
     }
 
     /// Looks until the channel answers: sending without knowing could deliver the part twice. Gives the end of the part, or
@@ -334,13 +348,13 @@ impl Outbox {
             _ => {}
         }
         self.metrics.delivered(channel, &state);
-        part.row.state = state;
-        if part.row.state == PartState::Uncertain {
+        if state == PartState::Uncertain {
+            part.row.state = state;
             // What the tool `message` sent is for the model to tell, which gets the outcome of its call. There is no notice of a
             // notice: if it was interrupted, the next message to the chat repeats it.
             let is_of_tool = part.row.answers.is_empty() && !part.row.session.is_empty();
             if is_of_tool || part.row.refers.tells_of.is_some() {
-                self.ledger.mark(&part).await?;
+                self.mark(&mut part, PartState::Uncertain).await?;
             } else {
                 let notice = self.ledger.uncertain(&part, self.notice(&part)).await?;
                 if let Some(this) = self.this.upgrade() {
@@ -351,10 +365,11 @@ impl Outbox {
             // A file stays for the case that its reader asks for it again.
             return Ok(());
         }
-        self.ledger.mark(&part).await?;
+        let is_mine = self.mark(&mut part, state).await?;
         self.ended.notify_waiters();
         // Clients of the server fetch files later.
         if let Some(file) = &part.row.refers.file
+            && is_mine
             && !self.channels.is_own(&part.row.route)
             && let Err(error) = tokio::fs::remove_file(&file.path).await
         {
@@ -378,7 +393,7 @@ impl Outbox {
             act: None,
             refers: Refers { reply_to: row.refers.reply_to.clone(), tells_of, ..Refers::default() },
             pause_ms: None,
-            created_at: self.ledger.next_ms(),
+            created_at: now_ms(),
             state: PartState::Queued,
             ..row.clone()
         };

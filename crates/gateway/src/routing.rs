@@ -22,6 +22,7 @@ use myclaw_channels::{
 };
 use myclaw_config::{AckReactionScope, Config, Persona};
 use myclaw_session::{PeerKind, SessionKey};
+use myclaw_store::Records;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -40,8 +41,8 @@ pub use pairing::{PairingChange, change_pairing, list_pairings};
 
 /// Dropped messages that `channels status` shows.
 const MOST_SHOWN: usize = 50;
-/// Kind of the records of what channels keep.
-const MEMORY: &str = "channel-memory";
+/// What channels keep.
+const MEMORY: Records<String> = Records::new("channel-memory");
 /// Longest text of a dropped message that is kept, in characters.
 const MOST_DROPPED_CHARS: usize = 1_000;
 

@@ -438,6 +438,18 @@ impl PartId {
     }
 }
 
+impl From<String> for MessageId {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<String> for PartId {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
 impl fmt::Display for MessageId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)

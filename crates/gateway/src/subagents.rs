@@ -9,16 +9,15 @@ use std::collections::HashMap;
 use myclaw_agent::SUBAGENT_CHANNEL;
 use myclaw_agent::permissions::Principal;
 use myclaw_session::SessionKey;
-use myclaw_store::{Place, Write};
+use myclaw_store::{Place, Records, Stored, Write};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::GatewayError;
-use crate::ledger::{Ledger, OVER, now_ms, write_of};
+use crate::ledger::{Ledger, OVER, now_ms};
 use crate::rows::{MessageId, Route, hash};
 
-/// Kind of the records.
-const CHILD: &str = "subagent";
+const CHILDREN: Records<Child> = Records::new("subagent");
 /// Queue of the running ones, by the time of their beginning.
 const RUNNING: &str = "subagents";
 /// Most that are in memory. Running ones stay in any case; their number is limited for each session.
@@ -130,7 +129,7 @@ impl Children {
 
     /// Reads the running ones. Returns them.
     pub(crate) async fn load(&self) -> Result<Vec<Child>, GatewayError> {
-        let running = self.ledger.queue::<Child>(RUNNING).await?;
+        let running = CHILDREN.all(self.ledger.store(), RUNNING).await?;
         let mut known = self.known.lock();
         for stored in &running {
             known.insert(stored.row.session.clone(), Known::of(&stored.row));
@@ -155,7 +154,7 @@ impl Children {
 
     /// The record with this id.
     pub(crate) async fn record(&self, id: &str) -> Result<Option<Child>, GatewayError> {
-        Ok(self.ledger.record::<Child>(CHILD, id).await?.map(|(_, child)| child))
+        Ok(CHILDREN.get(self.ledger.store(), id).await?.map(|child| child.row))
     }
 
     /// The sub-agent of a session, if it is in memory.
@@ -185,8 +184,7 @@ impl Children {
 
     /// Takes the place of a new one, and gives the write that stores it.
     pub(crate) fn reserve(&self, child: &Child, most: usize) -> Result<Write, GatewayError> {
-        let write =
-            write_of(CHILD, &child.id, child, None, Some(Place::new(RUNNING, child.started_at)))?;
+        let write = CHILDREN.put(&child.id, None, child, Place::new(RUNNING, child.started_at))?;
         let mut known = self.known.lock();
         let running = || known.values().map(|known| &known.child).filter(|one| one.is_running());
         let of_parent = running().filter(|one| one.parent == child.parent).count();
@@ -228,16 +226,15 @@ impl Children {
         how: Ending,
     ) -> Result<Option<ChildEnd>, GatewayError> {
         let Some(id) = child_id(session) else { return Ok(None) };
-        let Some((version, child)) = self.ledger.record::<Child>(CHILD, &id).await? else {
-            return Ok(None);
-        };
+        let known = CHILDREN.get(self.ledger.store(), &id).await?;
+        let Some(Stored { version, row: child, .. }) = known else { return Ok(None) };
         if !child.is_running() {
             return Ok(None);
         }
         let message = MessageId::of(&Route::internal("subagent-result"), &child.id);
         let at = now_ms();
         let child = Child { state: ChildState::Ended { how, at, message }, ..child };
-        let write = write_of(CHILD, &child.id, &child, Some(version), Some(Place::new(OVER, at)))?;
+        let write = CHILDREN.put(&child.id, Some(version), &child, Place::new(OVER, at))?;
         Ok(Some(ChildEnd { child, write }))
     }
 

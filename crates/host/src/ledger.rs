@@ -5,32 +5,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use myclaw_store::{
-    Batch, Commit, Cursor, Place, Record, RecordId, Refusal, Store, Version, Write,
-};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+pub(crate) use myclaw_store::Stored;
+use myclaw_store::{Batch, Change, Commit, Place, Records, Store, Version, Write, sweep};
 
 use crate::rows::{GroupState, Message, MessageState, Part, Task, TaskState};
 use crate::{Folder, HostError};
 
-const MESSAGE: &str = "message";
-const PART: &str = "part";
-const TASK: &str = "task";
-const STATE: &str = "state";
-/// Kind of the records of how often a group was asked to begin a new session.
-const BEGINNINGS: &str = "beginnings";
+const MESSAGES: Records<Message> = Records::new("message");
+const PARTS: Records<Part> = Records::new("part");
+const TASKS: Records<Task> = Records::new("task");
+const STATES: Records<GroupState> = Records::new("state");
+/// How often a group was asked to begin a new session.
+const BEGINNINGS: Records<u64> = Records::new("beginnings");
 /// Queue of the parts that are not delivered.
 const UNSENT: &str = "unsent";
 /// Queue of the groups with a run: a current one, or one that a killed host left.
 const RUNNING: &str = "running";
-/// Kind of the records of queries that have sent a message through a file.
-const SPOKE: &str = "spoke";
+/// The queries that have sent a message through a file.
+const SPOKE: Records<()> = Records::new("spoke");
 /// Queue of everything that is over, by the time of its end.
 const OVER: &str = "over";
 /// How long that is kept, so that a source which delivers a message again finds it.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// Records that are read or removed at once.
+/// Most parts or tasks that are read at once.
 const AT_ONCE: usize = 200;
 
 /// The store.
@@ -41,14 +38,13 @@ pub(crate) struct Ledger {
     last_ms: Arc<AtomicU64>,
 }
 
-/// A row with the version under which it may be changed.
+/// The state of a group.
 #[derive(Debug, Clone)]
-pub(crate) struct Stored<R> {
-    pub(crate) key: String,
-    pub(crate) version: Option<Version>,
-    pub(crate) row: R,
-    /// Its place in its queue.
-    pub(crate) order: u64,
+pub(crate) struct State {
+    pub(crate) folder: String,
+    /// `None` for a new group.
+    version: Option<Version>,
+    pub(crate) row: GroupState,
 }
 
 fn open_queue(folder: &Folder) -> String {
@@ -89,7 +85,7 @@ impl Ledger {
             _ => open_queue(&row.folder),
         };
         let place = Some(Place::new(queue, self.next_ms()));
-        self.insert(RecordId::new(MESSAGE, key), row, place).await
+        Ok(MESSAGES.insert(&*self.store, key, row, place).await?.is_some())
     }
 
     /// The messages of a group that wait for an answer, the oldest first, at most `most`.
@@ -98,7 +94,7 @@ impl Ledger {
         folder: &Folder,
         most: usize,
     ) -> Result<Vec<Stored<Message>>, HostError> {
-        self.scan(open_queue(folder), most).await
+        Ok(MESSAGES.first(&*self.store, &open_queue(folder), most).await?)
     }
 
     /// The messages that the agent has only overheard.
@@ -107,7 +103,7 @@ impl Ledger {
         folder: &Folder,
         most: usize,
     ) -> Result<Vec<Stored<Message>>, HostError> {
-        self.scan(overheard_queue(folder), most).await
+        Ok(MESSAGES.first(&*self.store, &overheard_queue(folder), most).await?)
     }
 
     /// The end of a message, for a batch. `None` if it has ended already.
@@ -116,14 +112,12 @@ impl Ledger {
         key: &str,
         state: MessageState,
     ) -> Result<Option<Write>, HostError> {
-        let Some(stored) = self.get::<Message>(RecordId::new(MESSAGE, key)).await? else {
-            return Ok(None);
-        };
-        if matches!(stored.row.state, MessageState::Answered | MessageState::Reported) {
-            return Ok(None);
-        }
-        let row = Message { state, ..stored.row.clone() };
-        Ok(Some(self.ended(RecordId::new(MESSAGE, key), &stored, &row)?))
+        let is_over =
+            |row: &Message| matches!(row.state, MessageState::Answered | MessageState::Reported);
+        let stored = MESSAGES.get(&*self.store, key).await?;
+        let Some(stored) = stored.filter(|stored| !is_over(&stored.row)) else { return Ok(None) };
+        let row = Message { state, ..stored.row };
+        Ok(Some(MESSAGES.put(key, Some(stored.version), &row, self.over())?))
     }
 
     /// A change of a message that keeps its place, for a batch.
@@ -132,65 +126,50 @@ impl Ledger {
         stored: &Stored<Message>,
         row: &Message,
     ) -> Result<Write, HostError> {
-        let place = Some(Place::new(open_queue(&row.folder), stored.order));
-        let (id, expected) = (RecordId::new(MESSAGE, stored.key.clone()), version_of(stored)?);
-        Ok(Write::Replace { id, expected, value: encode(row)?, place })
+        Ok(MESSAGES.put(&stored.id, Some(stored.version), row, stored.place.clone())?)
     }
 
     /// A message by its key.
     pub(crate) async fn message(&self, key: &str) -> Result<Option<Message>, HostError> {
-        Ok(self.get::<Message>(RecordId::new(MESSAGE, key)).await?.map(|stored| stored.row))
+        Ok(MESSAGES.get(&*self.store, key).await?.map(|stored| stored.row))
     }
 
     /// A part for a batch.
     pub(crate) fn new_part(&self, part: &Part) -> Result<Write, HostError> {
-        Ok(Write::Insert {
-            id: RecordId::new(PART, part.outbound.id.clone()),
-            value: encode(part)?,
-            place: Some(Place::new(UNSENT, self.next_ms())),
-        })
+        Ok(PARTS.put(&part.outbound.id, None, part, Place::last(UNSENT))?)
     }
 
     /// Stores a part alone. False if one with this id is there already.
     pub(crate) async fn insert_part(&self, part: &Part) -> Result<bool, HostError> {
-        let place = Some(Place::new(UNSENT, self.next_ms()));
-        self.insert(RecordId::new(PART, part.outbound.id.clone()), part, place).await
+        let (id, place) = (&part.outbound.id, Place::last(UNSENT));
+        Ok(PARTS.insert(&*self.store, id, part, place).await?.is_some())
     }
 
     /// The parts that are not delivered, the oldest first.
     pub(crate) async fn unsent(&self) -> Result<Vec<Stored<Part>>, HostError> {
-        self.scan(UNSENT.to_owned(), AT_ONCE).await
+        Ok(PARTS.first(&*self.store, UNSENT, AT_ONCE).await?)
     }
 
     /// Notes that a part was delivered.
     pub(crate) async fn sent(&self, part: &Stored<Part>) -> Result<(), HostError> {
-        let id = RecordId::new(PART, part.key.clone());
-        let write = self.ended(id, part, &part.row)?;
-        self.commit(vec![write]).await
+        self.commit(vec![PARTS.put(&part.id, Some(part.version), &part.row, self.over())?]).await
     }
 
     /// The state of a group; that of a new one if nothing is stored.
-    pub(crate) async fn state(&self, folder: &Folder) -> Result<Stored<GroupState>, HostError> {
-        let key = folder.to_string();
-        let stored = self.get(RecordId::new(STATE, key.clone())).await?;
-        let new = Stored { key, version: None, row: GroupState::default(), order: 0 };
-        Ok(stored.unwrap_or(new))
+    pub(crate) async fn state(&self, folder: &Folder) -> Result<State, HostError> {
+        let stored = STATES.get(&*self.store, folder.as_str()).await?;
+        let new = State { folder: folder.to_string(), version: None, row: GroupState::default() };
+        Ok(stored.map_or(new, State::from))
     }
 
     /// Stores the state of a group together with `more`.
     pub(crate) async fn save_state(
         &self,
-        state: &mut Stored<GroupState>,
+        state: &mut State,
         more: Vec<Write>,
     ) -> Result<(), HostError> {
-        let id = RecordId::new(STATE, state.key.clone());
-        let value = encode(&state.row)?;
         let place = state.row.run.is_some().then(|| Place::new(RUNNING, 0));
-        let write = match state.version {
-            None => Write::Insert { id, value, place },
-            Some(expected) => Write::Replace { id, expected, value, place },
-        };
-        let mut writes = vec![write];
+        let mut writes = vec![STATES.put(&state.folder, state.version, &state.row, place)?];
         writes.extend(more);
         state.version = Some(self.commit_all(writes).await?);
         Ok(())
@@ -198,50 +177,42 @@ impl Ledger {
 
     /// How often a group was asked to begin a new session.
     pub(crate) async fn beginnings(&self, folder: &Folder) -> Result<u64, HostError> {
-        let stored = self.get::<u64>(RecordId::new(BEGINNINGS, folder.as_str())).await?;
+        let stored = BEGINNINGS.get(&*self.store, folder.as_str()).await?;
         Ok(stored.map_or(0, |stored| stored.row))
     }
 
     /// Notes that a group is to begin a new session.
     pub(crate) async fn begin_anew(&self, folder: &Folder) -> Result<(), HostError> {
-        let id = RecordId::new(BEGINNINGS, folder.as_str());
-        let stored = self.get::<u64>(id.clone()).await?;
-        let value = encode(&stored.as_ref().map_or(1, |stored| stored.row + 1))?;
-        let write = match stored.and_then(|stored| stored.version) {
-            Some(expected) => Write::Replace { id, expected, value, place: None },
-            None => Write::Insert { id, value, place: None },
-        };
-        match self.commit(vec![write]).await {
-            // Somebody else has just asked for it.
-            Err(HostError::Conflict(_)) => Ok(()),
-            other => other,
-        }
+        let more = |count: Option<u64>| Change::put(count.map_or(1, |count| count + 1), None);
+        BEGINNINGS.update(&*self.store, folder.as_str(), more).await?;
+        Ok(())
     }
 
     /// The states of the groups with a run: a current one, or one that a killed host left.
-    pub(crate) async fn running(&self) -> Result<Vec<Stored<GroupState>>, HostError> {
-        self.scan(RUNNING.to_owned(), usize::MAX).await
+    pub(crate) async fn running(&self) -> Result<Vec<State>, HostError> {
+        let running = STATES.all(&*self.store, RUNNING).await?;
+        Ok(running.into_iter().map(State::from).collect())
     }
 
     /// Notes that a query has sent a message through a file.
     pub(crate) async fn note_spoke(&self, query: &str) -> Result<(), HostError> {
-        let place = Some(Place::new(OVER, self.next_ms()));
-        self.insert(RecordId::new(SPOKE, query), &(), place).await.map(|_| ())
+        SPOKE.insert(&*self.store, query, &(), self.over()).await?;
+        Ok(())
     }
 
     /// Whether a query has sent a message through a file.
     pub(crate) async fn has_spoken(&self, query: &str) -> Result<bool, HostError> {
-        Ok(self.get::<()>(RecordId::new(SPOKE, query)).await?.is_some())
+        Ok(SPOKE.get(&*self.store, query).await?.is_some())
     }
 
     /// Stores a new task. False if it is there already.
     pub(crate) async fn insert_task(&self, id: &str, task: &Task) -> Result<bool, HostError> {
-        self.insert(RecordId::new(TASK, id), task, Some(self.place_of(task))).await
+        Ok(TASKS.insert(&*self.store, id, task, self.place_of(task)).await?.is_some())
     }
 
     /// A task that is not over.
     pub(crate) async fn task(&self, id: &str) -> Result<Option<Stored<Task>>, HostError> {
-        let stored = self.get::<Task>(RecordId::new(TASK, id)).await?;
+        let stored = TASKS.get(&*self.store, id).await?;
         Ok(stored.filter(|task| task.row.state != TaskState::Completed))
     }
 
@@ -251,15 +222,13 @@ impl Ledger {
         stored: &Stored<Task>,
         row: &Task,
     ) -> Result<Write, HostError> {
-        let (id, place) = (RecordId::new(TASK, stored.key.clone()), Some(self.place_of(row)));
-        let expected = version_of(stored)?;
-        Ok(Write::Replace { id, expected, value: encode(row)?, place })
+        Ok(TASKS.put(&stored.id, Some(stored.version), row, self.place_of(row))?)
     }
 
     /// The tasks of a group that are not over: first the active ones, by the time at which they are due.
     pub(crate) async fn tasks(&self, folder: &Folder) -> Result<Vec<Stored<Task>>, HostError> {
-        let mut tasks = self.scan(due_queue(folder), AT_ONCE).await?;
-        tasks.extend(self.scan(paused_queue(folder), AT_ONCE).await?);
+        let mut tasks = TASKS.first(&*self.store, &due_queue(folder), AT_ONCE).await?;
+        tasks.extend(TASKS.first(&*self.store, &paused_queue(folder), AT_ONCE).await?);
         Ok(tasks)
     }
 
@@ -268,35 +237,27 @@ impl Ledger {
         &self,
         folder: &Folder,
     ) -> Result<Option<Stored<Task>>, HostError> {
-        Ok(self.scan(due_queue(folder), 1).await?.pop())
+        Ok(TASKS.first(&*self.store, &due_queue(folder), 1).await?.pop())
     }
 
     fn place_of(&self, task: &Task) -> Place {
         match (task.state, task.next_run) {
             (TaskState::Active, Some(due)) => Place::new(due_queue(&task.folder), due),
             (TaskState::Paused, _) => Place::new(paused_queue(&task.folder), 0),
-            _ => Place::new(OVER, self.next_ms()),
+            _ => self.over(),
         }
+    }
+
+    /// The place of what has just ended.
+    fn over(&self) -> Place {
+        Place::new(OVER, self.next_ms())
     }
 
     /// Removes what was over long ago.
     pub(crate) async fn prune(&self) -> Result<(), HostError> {
         let kept = u64::try_from(KEPT.as_millis()).unwrap_or(u64::MAX);
         let before = now_ms().saturating_sub(kept);
-        loop {
-            let old = self.store.scan(OVER.to_owned(), None, AT_ONCE).await?;
-            let is_old =
-                |record: &Record| record.place.as_ref().is_some_and(|at| at.order < before);
-            let writes: Vec<Write> = old
-                .into_iter()
-                .filter(is_old)
-                .map(|record| Write::Remove { id: record.id, expected: record.version })
-                .collect();
-            if writes.is_empty() {
-                return Ok(());
-            }
-            self.commit(writes).await?;
-        }
+        Ok(sweep(&*self.store, OVER, before).await?)
     }
 
     /// Carries out a batch that nothing else can be in the way of.
@@ -307,85 +268,13 @@ impl Ledger {
     async fn commit_all(&self, writes: Vec<Write>) -> Result<Version, HostError> {
         match self.store.commit(Batch::from(writes)).await? {
             Commit::Done(version) => Ok(version),
-            Commit::Refused(refusal) => Err(HostError::Conflict(refused(&refusal))),
+            Commit::Refused(refusal) => Err(HostError::Conflict(refusal.id().to_string())),
         }
     }
-
-    async fn insert(
-        &self,
-        id: RecordId,
-        row: &impl Serialize,
-        place: Option<Place>,
-    ) -> Result<bool, HostError> {
-        let write = Write::Insert { id, value: encode(row)?, place };
-        match self.store.commit(Batch::of(write)).await? {
-            Commit::Done(_) => Ok(true),
-            Commit::Refused(Refusal::Exists(_)) => Ok(false),
-            Commit::Refused(other) => Err(HostError::Conflict(refused(&other))),
-        }
-    }
-
-    fn ended<R: Serialize>(
-        &self,
-        id: RecordId,
-        stored: &Stored<R>,
-        row: &R,
-    ) -> Result<Write, HostError> {
-        let place = Some(Place::new(OVER, self.next_ms()));
-        Ok(Write::Replace { id, expected: version_of(stored)?, value: encode(row)?, place })
-    }
-
-    async fn get<R: DeserializeOwned>(&self, id: RecordId) -> Result<Option<Stored<R>>, HostError> {
-        self.store.get(id).await?.map(|record| decode(&record)).transpose()
-    }
-
-    async fn scan<R: DeserializeOwned>(
-        &self,
-        queue: String,
-        most: usize,
-    ) -> Result<Vec<Stored<R>>, HostError> {
-        let mut rows = Vec::new();
-        let mut after: Option<Cursor> = None;
-        while rows.len() < most {
-            let wanted = AT_ONCE.min(most - rows.len());
-            let records = self.store.scan(queue.clone(), after, wanted).await?;
-            after = records.last().and_then(Record::cursor);
-            let count = records.len();
-            for record in &records {
-                rows.push(decode(record)?);
-            }
-            if count < wanted {
-                break;
-            }
-        }
-        Ok(rows)
-    }
 }
 
-fn version_of<R>(stored: &Stored<R>) -> Result<Version, HostError> {
-    stored.version.ok_or_else(|| HostError::Conflict(stored.key.clone()))
-}
-
-fn encode(row: &impl Serialize) -> Result<Vec<u8>, HostError> {
-    let problem = |error: serde_json::Error| HostError::Record {
-        id: "to be written".to_owned(),
-        problem: error.to_string(),
-    };
-    serde_json::to_vec(row).map_err(problem)
-}
-
-fn decode<R: DeserializeOwned>(record: &Record) -> Result<Stored<R>, HostError> {
-    let row = serde_json::from_slice(&record.value).map_err(|error| HostError::Record {
-        id: record.id.to_string(),
-        problem: error.to_string(),
-    })?;
-    let order = record.place.as_ref().map(|place| place.order).unwrap_or_default();
-    Ok(Stored { key: record.id.key.clone(), version: Some(record.version), row, order })
-}
-
-fn refused(refusal: &Refusal) -> String {
-    match refusal {
-        Refusal::Exists(record) => record.id.to_string(),
-        Refusal::Changed { id, .. } | Refusal::Fenced(id) => id.to_string(),
+impl From<Stored<GroupState>> for State {
+    fn from(Stored { id, version, row, .. }: Stored<GroupState>) -> Self {
+        Self { folder: id, version: Some(version), row }
     }
 }

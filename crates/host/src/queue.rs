@@ -89,7 +89,7 @@ async fn prune_overheard(shared: &Shared, folder: &Folder) -> Result<(), HostErr
     }
     let mut writes = Vec::new();
     for message in overheard.iter().take(REMOVED_AT_ONCE) {
-        writes.extend(shared.ledger.end_message(&message.key, MessageState::Answered).await?);
+        writes.extend(shared.ledger.end_message(&message.id, MessageState::Answered).await?);
     }
     shared.ledger.commit(writes).await
 }

@@ -23,10 +23,10 @@ use crate::backend::{Access, BackendError, Launch, Mount};
 use crate::desk::{Desk, write_snapshots};
 use crate::host::Shared;
 use crate::job::{Job, without_internal};
-use crate::ledger::{Stored, now_ms};
+use crate::ledger::{State, Stored, now_ms};
 use crate::mounts::{self, Applicant};
 use crate::output::{Block, Parsed, Status};
-use crate::rows::{Context, GroupState, MessageState, Part, Query, RunState, Task, Traces, Work};
+use crate::rows::{Context, MessageState, Part, Query, RunState, Task, Traces, Work};
 use crate::shared_directory::has;
 use crate::{Group, HostError, Limits, Outbound, OutboundKind};
 use batch::{gather, is_spoken, keys, prompt_of};
@@ -70,7 +70,7 @@ enum Stopped {
 struct Run<'a> {
     shared: &'a Shared,
     group: &'a Group,
-    state: &'a mut Stored<GroupState>,
+    state: &'a mut State,
     log: RunLog,
     phase: Phase,
     /// Fires when somebody wants what is being done to stop.
@@ -105,7 +105,7 @@ async fn work_of(
         }
         Due::Task(task) => {
             let due = task.row.next_run.unwrap_or_else(now_ms);
-            Some((Work::Task { id: task.key.clone(), due }, task.row.prompt.clone(), false))
+            Some((Work::Task { id: task.id.clone(), due }, task.row.prompt.clone(), false))
         }
     })
 }
@@ -114,7 +114,7 @@ async fn work_of(
 pub(crate) async fn run(
     shared: &Shared,
     group: &Group,
-    state: &mut Stored<GroupState>,
+    state: &mut State,
     due: Due,
 ) -> Result<(), HostError> {
     let Some((work, prompt, is_voice)) = work_of(shared, group, &due).await? else {

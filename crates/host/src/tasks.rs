@@ -78,7 +78,7 @@ fn shown(task: &Stored<Task>) -> Value {
     };
     let row = &task.row;
     json!({
-        "id": task.key,
+        "id": task.id,
         "groupFolder": row.folder,
         "prompt": row.prompt,
         "schedule_type": row.kind,

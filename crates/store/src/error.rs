@@ -58,6 +58,19 @@ pub enum StoreError {
     /// A key, a value or a batch is outside the limits.
     #[error("the record cannot be stored, because {0}")]
     Unusable(String),
+    /// A record holds something that this version does not know.
+    #[error(
+        "the record {id} of the store cannot be used ({problem}); was it written by a newer version of this program?"
+    )]
+    Row {
+        /// Its name.
+        id: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Others change the same record all the time.
+    #[error("the record {0} of the store is being changed by others; try again")]
+    Contended(String),
     /// The store was closed while the call waited. Whether a write is stored is unknown.
     #[error("the store is closed; start the program again")]
     Closed,

@@ -13,6 +13,7 @@
 pub mod conformance;
 mod error;
 mod record;
+mod records;
 mod sqlite;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ use std::time::Duration;
 pub use error::StoreError;
 pub use futures_util::future::BoxFuture;
 pub use record::{Batch, Claim, Commit, Cursor, Place, Record, RecordId, Refusal, Version, Write};
+pub use records::{Change, Records, Stored, scan, sweep};
 pub use sqlite::{SqliteStore, change_values};
 
 /// Longest key of a record, and longest name of a kind, a queue or an owner, in bytes.

@@ -121,6 +121,16 @@ pub enum Refusal {
     Fenced(RecordId),
 }
 
+impl Refusal {
+    /// The record whose condition did not hold.
+    pub fn id(&self) -> &RecordId {
+        match self {
+            Self::Exists(record) => &record.id,
+            Self::Changed { id, .. } | Self::Fenced(id) => id,
+        }
+    }
+}
+
 impl RecordId {
     /// The record of this kind with this key.
     pub fn new(kind: impl Into<String>, key: impl Into<String>) -> Self {
@@ -139,6 +149,15 @@ impl Place {
     pub fn new(queue: impl Into<String>, order: u64) -> Self {
         Self { queue: queue.into(), order }
     }
+
+    /// The last place in this queue. Records that all enter at the last place are in the order in which the store took them,
+    /// whatever the clocks of those who wrote them say.
+    pub fn last(queue: impl Into<String>) -> Self {
+        Self::new(queue, Self::LAST)
+    }
+
+    /// The order of the last place.
+    pub const LAST: u64 = i64::MAX as u64;
 }
 
 impl Record {

@@ -4,19 +4,22 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use myclaw_store::{Place, Write};
+use myclaw_store::{Place, Records, StoreError, Write};
 use serde_json::json;
 
 use super::media::Saying;
 use super::{Delivery, GroupMessage, Report, occasion};
 use crate::GatewayError;
 use crate::hub;
-use crate::ledger::{Acceptance, Again, OVER, OpenMessage, Stored, now_ms, write_of};
+use crate::ledger::{Acceptance, Again, OVER, OpenMessage, Stored, now_ms};
 use crate::rows::{
     Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Refers, Route,
     SentFile,
 };
 use crate::server::CHANNEL;
+
+/// How often an answer is made anew because something that it is made of has changed meanwhile.
+const MOST_RACES: usize = 20;
 
 impl Delivery {
     pub(super) async fn report(
@@ -35,15 +38,49 @@ impl Delivery {
     }
 
     /// Stores what is said to the senders of `messages`, once per route, and sends it: the first text to clients of the server,
-    /// the second one to all others.
+    /// the second one to all others. Messages that another process has settled meanwhile are left to it.
     pub(super) async fn answer(
+        &self,
+        messages: &[OpenMessage],
+        kind: PartKind,
+        said: &str,
+        texts: (&str, &str),
+        state: &(dyn Fn(Vec<PartId>) -> MessageState + Sync),
+    ) -> Result<(), GatewayError> {
+        let mut open = messages.to_vec();
+        for _ in 0..MOST_RACES {
+            if self.try_to_answer(&open, kind, said, texts, state).await? {
+                return Ok(());
+            }
+            let (still_open, over) = self.ledger.still_open(open).await?;
+            self.leave_all(&over);
+            for message in &over {
+                self.announce_end(message, &message.row.state);
+            }
+            if still_open.is_empty() {
+                return Ok(());
+            }
+            open = still_open;
+        }
+        Err(StoreError::Contended("an answer".to_owned()).into())
+    }
+
+    /// Gives the places of messages back that are over. After that they do not count as open any more.
+    fn leave_all(&self, messages: &[OpenMessage]) {
+        let bytes = messages.iter().map(|message| picture_bytes(&message.row)).sum();
+        self.pictures.fetch_sub(bytes, Ordering::SeqCst);
+        self.open.fetch_sub(messages.len(), Ordering::SeqCst);
+    }
+
+    /// False, and nothing is stored, if something that is read for it has changed meanwhile.
+    async fn try_to_answer(
         &self,
         messages: &[OpenMessage],
         kind: PartKind,
         said: &str,
         (text, for_people): (&str, &str),
         state: &(dyn Fn(Vec<PartId>) -> MessageState + Sync),
-    ) -> Result<(), GatewayError> {
+    ) -> Result<bool, GatewayError> {
         let mut routes: Vec<&Route> = messages.iter().map(|message| &message.row.route).collect();
         let mut seen = HashSet::new();
         routes.retain(|route| seen.insert(*route));
@@ -90,21 +127,19 @@ impl Delivery {
         for result in &results {
             more.extend(result.writes(&self.ledger)?);
         }
-        let (stored, version) =
-            self.ledger.settle(messages, &of_message, parts.clone(), more).await?;
+        let settled = self.ledger.settle(messages, &of_message, parts.clone(), more).await?;
+        let Some((stored, version)) = settled else { return Ok(false) };
         self.hand_in_results(results, version);
         let now = now_ms();
         let times = messages.iter().map(|message| now.saturating_sub(message.row.accepted_at));
         self.metrics.ended(times, kind);
-        let bytes = messages.iter().map(|message| picture_bytes(&message.row)).sum();
-        self.pictures.fetch_sub(bytes, Ordering::SeqCst);
-        // Last, so that a message that is not open any more is counted.
-        self.open.fetch_sub(messages.len(), Ordering::SeqCst);
+        // After the metrics, so that a message that is not open any more is counted there.
+        self.leave_all(messages);
         for message in messages {
             self.announce_end(message, &of_message(message));
         }
         self.outbox.push(stored);
-        Ok(())
+        Ok(true)
     }
 
     /// Reports the end of a message to all who watch its session or wait for its answer.
@@ -188,7 +223,7 @@ impl Delivery {
             let copy_id = PartId::of("", id.as_str(), &row.route, number);
             let (replaces, tells_of) = (None, None);
             let refers = Refers { replaces, tells_of, ..part.refers };
-            let (created_at, state) = (self.ledger.next_ms(), PartState::Queued);
+            let (created_at, state) = (now_ms(), PartState::Queued);
             let copy = Outgoing { refers, created_at, state, pause_ms: None, ..part };
             parts.push((copy_id, copy));
         }
@@ -200,7 +235,7 @@ impl Delivery {
         let accepted = self.ledger.store_with(id, row, Vec::new(), &parts, again.writes).await?;
         if let Some(Acceptance::New(message)) = &accepted {
             let version = message.version;
-            let unsent = parts.into_iter().map(|(id, row)| Stored { id, version, row });
+            let unsent = parts.into_iter().map(|(id, row)| Stored::new(id, version, row));
             self.outbox.push(unsent.collect());
         }
         Ok(accepted.map(Acceptance::into_row))
@@ -244,7 +279,7 @@ impl Delivery {
     /// shown under the name `shown`.
     pub(crate) async fn say_once(
         &self,
-        (record, key): (&str, &str),
+        (record, key): (&'static str, &str),
         (route, shown): (&Route, &str),
         (kind, mut saying): (PartKind, Saying),
     ) -> Result<(), GatewayError> {
@@ -255,15 +290,15 @@ impl Delivery {
             saying.name_files_without_text();
         }
         let mut parts = self.parts_of(route, "", &said, kind, saying);
-        let place = Some(Place::new(OVER, now_ms()));
-        let mut writes = vec![write_of(record, key, &route, None, place)?];
+        let said_to: Records<Route> = Records::new(record);
+        let mut writes = vec![said_to.put(key, None, route, Place::new(OVER, now_ms()))?];
         if let Some((_, first)) = parts.first_mut() {
             writes.extend(preview.map(|preview| replace(first, preview, &unsure)));
         }
         match self.ledger.say_with(parts, writes).await? {
             Some(stored) => self.outbox.push(stored),
-            None if self.ledger.record::<Route>(record, key).await?.is_some() => {}
-            None => return Err(GatewayError::Internal("a preview has just changed".to_owned())),
+            None if said_to.get(self.ledger.store(), key).await?.is_some() => {}
+            None => return Err(StoreError::Contended("a preview".to_owned()).into()),
         }
         Ok(())
     }
@@ -311,7 +346,7 @@ impl Delivery {
             act: None,
             refers: Refers { file, ..Refers::default() },
             pause_ms: None,
-            created_at: self.ledger.next_ms(),
+            created_at: now_ms(),
             state: self.outbox.first_state(route, &id),
         };
         (id, row)

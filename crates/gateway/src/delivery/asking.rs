@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use myclaw_agent::Party;
 use myclaw_engine::{Approval, ApprovalRequest, Approver};
 use myclaw_session::SessionKey;
-use myclaw_store::Place;
+use myclaw_store::{Place, Records, Stored};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinHandle;
@@ -22,15 +22,17 @@ use tokio::task::JoinHandle;
 use super::Delivery;
 use super::media::Saying;
 use crate::GatewayError;
-use crate::ledger::{OVER, now_ms, write_of};
+use crate::ledger::{OVER, now_ms};
 use crate::questions::{Answer, Question, Questions, denied};
 use crate::rows::{Act, ActOn, Outgoing, PartId, PartKind, PartState, Route, hash};
 pub(crate) use answer::ChatAnswer;
 
-/// Kind of the records of questions that were posted in chats, and queue of those that are not over.
-const KIND: &str = "chat-question";
-/// Kind of the records that name the question of a message, after it is over.
-const MESSAGE: &str = "chat-question-message";
+/// The questions that were posted in chats, by code.
+const ASKED: Records<AskedRecord> = Records::new("chat-question");
+/// Queue of those that are not over.
+const ASKED_QUEUE: &str = "chat-question";
+/// The codes of questions that are over, by the message that asked.
+const MESSAGES: Records<String> = Records::new("chat-question-message");
 /// The letters of codes, without those that look like others.
 const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 /// Letters of a code. Each stands for five random bits.
@@ -217,7 +219,7 @@ impl Delivery {
             places: places.iter().map(|it| (it.route.clone(), it.sent.clone())).collect(),
             outcome: None,
         };
-        let write = write_of(KIND, code, &record, None, Some(Place::new(KIND, now_ms())))?;
+        let write = ASKED.put(code, None, &record, Place::new(ASKED_QUEUE, now_ms()))?;
         let (id, ..) = question.names();
         let asked = AskedQuestion { id, places, answered_in: None };
         // Before anybody can read it.
@@ -287,10 +289,8 @@ impl Delivery {
     /// Ends a question: posts the end where it was not answered, and takes the buttons away.
     async fn end_question(&self, code: &str, outcome: &str) -> Result<(), GatewayError> {
         let asked = self.asked.open.lock().remove(code);
-        let Some((version, mut record)) = self.ledger.record::<AskedRecord>(KIND, code).await?
-        else {
-            return Ok(());
-        };
+        let known = ASKED.get(self.ledger.store(), code).await?;
+        let Some(Stored { version, row: mut record, .. }) = known else { return Ok(()) };
         let answered_in = asked.as_ref().and_then(|asked| asked.answered_in.clone());
         if let Some(asked) = asked {
             // Further pages may have been shown.
@@ -308,16 +308,15 @@ impl Delivery {
                 parts.extend(self.without_buttons(route, message, outcome));
                 if let Some(id) = self.id_of(&message.part).await? {
                     let key = message_key(route, &id);
-                    let place = Some(Place::new(OVER, now_ms()));
-                    let known = self.ledger.record::<String>(MESSAGE, &key).await?;
-                    let known = known.map(|(version, _)| version);
-                    writes.push(write_of(MESSAGE, &key, &code, known, place)?);
+                    let known = MESSAGES.get(self.ledger.store(), &key).await?;
+                    let (known, place) =
+                        (known.map(|known| known.version), Place::new(OVER, now_ms()));
+                    writes.push(MESSAGES.put(&key, known, &code.to_owned(), place)?);
                 }
             }
         }
         record.outcome = Some(outcome.to_owned());
-        let place = Some(Place::new(OVER, now_ms()));
-        writes.push(write_of(KIND, code, &record, Some(version), place)?);
+        writes.push(ASKED.put(code, Some(version), &record, Place::new(OVER, now_ms()))?);
         let stored = self.ledger.say_with(parts, writes).await?;
         self.outbox.push(stored.unwrap_or_default());
         Ok(())
@@ -351,7 +350,7 @@ impl Delivery {
 
     /// Ends the questions that waited when an earlier process ended. Before any session continues.
     pub(super) async fn end_cut_questions(&self) -> Result<(), GatewayError> {
-        for asked in self.ledger.queue::<AskedRecord>(KIND).await? {
+        for asked in ASKED.all(self.ledger.store(), ASKED_QUEUE).await? {
             self.asked.cut.lock().insert(asked.row.call);
             self.end_question(&asked.id, CUT_FOR_PEOPLE).await?;
         }

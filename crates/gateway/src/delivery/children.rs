@@ -258,7 +258,7 @@ impl Delivery {
             let Some(this) = self.this.upgrade() else { return };
             this.open.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             this.metrics.accepted();
-            let message = OpenMessage { id: message, version, row };
+            let message = OpenMessage::new(message, version, row);
             if let Err((error, message)) = this.hand_in(message, Source::New) {
                 // It is stored: the next start hands it in, or reports it.
                 let session = message.row.session.as_str();

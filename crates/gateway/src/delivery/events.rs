@@ -27,7 +27,7 @@ impl Delivery {
             for (route, text) in desk.take_notices() {
                 let this = Arc::clone(self);
                 self.tasks.spawn(async move {
-                    let said = format!("notice {}", this.ledger.next_ms());
+                    let said = format!("notice {}", uuid::Uuid::new_v4());
                     if let Err(error) = this.say(&route, &said, &text).await {
                         tracing::warn!(%error, "a chat was not told: {text}");
                     }

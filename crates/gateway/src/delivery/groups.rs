@@ -4,16 +4,15 @@
 //! dropped, and the record is removed in the transaction that stores the message with which they are shown, or the answer to
 //! `/new`. So each is shown at most once, whatever is killed when.
 
-use myclaw_store::{Place, RecordId, Version, Write};
+use myclaw_store::{Change, Place, Records, StoreError, Stored, Version, Write};
 use serde::{Deserialize, Serialize};
 
 use super::Delivery;
 use crate::GatewayError;
-use crate::ledger::{OVER, now_ms, write_of};
+use crate::ledger::{OVER, now_ms};
 use crate::rows::{Incoming, MessageId, Route, hash};
 
-/// Kind of the records.
-const KIND: &str = "group-context";
+const GROUPS: Records<Kept> = Records::new("group-context");
 /// Most bytes of the messages of a group. The oldest give way.
 const MOST_BYTES: usize = 64 * 1024;
 /// How often a change of a record is tried again because another message came between.
@@ -72,19 +71,22 @@ impl Delivery {
         new: &GroupMessage,
     ) -> Result<Incoming, GatewayError> {
         for _ in 0..MOST_RACES {
-            let (version, mut kept) = self.kept(&row.route).await?;
+            let known = GROUPS.get(self.ledger.store(), &key(&row.route)).await?;
+            let (version, mut kept): (Option<Version>, Kept) =
+                known.map_or_else(Default::default, |it| (Some(it.version), it.row));
             if let Some(original) = &new.replaces {
                 kept.forget(original);
             }
             kept.add(id.clone(), new);
-            let write = replace(&row.route, version, &kept)?;
+            // What nobody adds to for a month is removed with everything that is over.
+            let write = GROUPS.put(&key(&row.route), version, &kept, Place::new(OVER, now_ms()))?;
             let stored =
                 self.ledger.store_with(id.clone(), row.clone(), Vec::new(), &[], vec![write]);
             if let Some(accepted) = stored.await? {
                 return Ok(accepted.into_row());
             }
         }
-        Err(busy())
+        Err(StoreError::Contended(GROUPS.id(&key(&row.route)).to_string()).into())
     }
 
     /// What the model is shown with the next message of a group, and the write that forgets it.
@@ -92,7 +94,8 @@ impl Delivery {
         &self,
         route: &Route,
     ) -> Result<Option<(String, Write)>, GatewayError> {
-        let (Some(expected), kept) = self.kept(route).await? else { return Ok(None) };
+        let known = GROUPS.get(self.ledger.store(), &key(route)).await?;
+        let Some(Stored { version, row: kept, .. }) = known else { return Ok(None) };
         if kept.messages.is_empty() {
             return Ok(None);
         }
@@ -101,7 +104,7 @@ impl Delivery {
             "[Earlier messages of this group, which were not addressed to you]\n{}\n[End of the earlier messages]",
             texts.join("\n")
         );
-        Ok(Some((shown, Write::Remove { id: RecordId::new(KIND, key(route)), expected })))
+        Ok(Some((shown, GROUPS.remove(&key(route), version))))
     }
 
     /// Forgets a message whose later version is addressed to the agent.
@@ -110,34 +113,18 @@ impl Delivery {
         route: &Route,
         id: &MessageId,
     ) -> Result<(), GatewayError> {
-        for _ in 0..MOST_RACES {
-            let (version, mut kept) = self.kept(route).await?;
-            if !kept.forget(id) {
-                return Ok(());
+        let forget = |kept: Option<Kept>| {
+            let mut kept = kept.unwrap_or_default();
+            match kept.forget(id) {
+                true => Change::put(kept, Place::new(OVER, now_ms())),
+                false => Change::Keep,
             }
-            let write = replace(route, version, &kept)?;
-            if self.ledger.say_with(Vec::new(), vec![write]).await?.is_some() {
-                return Ok(());
-            }
-        }
-        Err(busy())
+        };
+        GROUPS.update(self.ledger.store(), &key(route), forget).await?;
+        Ok(())
     }
-
-    async fn kept(&self, route: &Route) -> Result<(Option<Version>, Kept), GatewayError> {
-        let known = self.ledger.record::<Kept>(KIND, &key(route)).await?;
-        Ok(known.map_or_else(Default::default, |(version, kept)| (Some(version), kept)))
-    }
-}
-
-/// What nobody adds to for a month is removed with everything that is over.
-fn replace(route: &Route, version: Option<Version>, kept: &Kept) -> Result<Write, GatewayError> {
-    write_of(KIND, &key(route), kept, version, Some(Place::new(OVER, now_ms())))
 }
 
 fn key(route: &Route) -> String {
     hash("g", &[&route.channel, &route.account, &route.chat])
-}
-
-fn busy() -> GatewayError {
-    GatewayError::Internal("too many messages of one group at the same moment".to_owned())
 }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use myclaw_agent::SessionConfig;
-use myclaw_store::Place;
+use myclaw_store::{Change, Place, Records};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -16,8 +16,8 @@ use crate::ledger::{OVER, now_ms};
 use crate::rows::hash;
 use crate::server::{CHANNEL, OWNERS_ACCOUNT};
 
-/// Kind of the records of restarts.
-const KIND: &str = "restart";
+/// The restarts, by the calls that asked for them.
+const RESTARTS: Records<Restart> = Records::new("restart");
 /// Key of the record of the newest one.
 const NEWEST: &str = "newest";
 /// Shortest time between two restarts, so that a model that repeats itself does not keep the gateway from working.
@@ -71,9 +71,9 @@ impl Delivery {
     ) -> Result<(), GatewayError> {
         let session = caller.session_key.as_str();
         let now = now_ms();
-        let newest = self.ledger.record::<Restart>(KIND, NEWEST).await?;
-        if let Some((_, newest)) = &newest {
-            let seconds = now.saturating_sub(newest.at) / 1_000;
+        let newest = RESTARTS.get(self.ledger.store(), NEWEST).await?;
+        if let Some(newest) = &newest {
+            let seconds = now.saturating_sub(newest.row.at) / 1_000;
             if seconds < SHORTEST_PAUSE.as_secs() {
                 return Err(GatewayError::Unusable(format!(
                     "the gateway was restarted {seconds} s ago; restart it again only if the owner asks for it, after a \
@@ -82,12 +82,11 @@ impl Delivery {
             }
         }
         let key = hash("c", &[session, call]);
-        let known = self.ledger.record::<Restart>(KIND, &key).await?;
-        let restart = Restart { process: self.process.clone(), at: now };
-        let version = known.map(|(version, _)| version);
-        self.ledger.put(KIND, &key, &restart, version, Some(Place::new(OVER, now))).await?;
-        let version = newest.map(|(version, _)| version);
-        self.ledger.put(KIND, NEWEST, &restart, version, None).await?;
+        for (key, place) in [(key.as_str(), Some(Place::new(OVER, now))), (NEWEST, None)] {
+            let restart =
+                |_| Change::put(Restart { process: self.process.clone(), at: now }, place.clone());
+            RESTARTS.update(self.ledger.store(), key, restart).await?;
+        }
         *self.restarting.lock() = Some(session.to_owned());
         tracing::warn!(session, "the gateway restarts, because a session asked for it");
         self.restart.cancel();
@@ -102,9 +101,9 @@ impl Delivery {
         since: u64,
     ) -> Result<Option<Value>, GatewayError> {
         let key = hash("c", &[session, call]);
-        let record = self.ledger.record::<Restart>(KIND, &key).await?;
+        let record = RESTARTS.get(self.ledger.store(), &key).await?;
         let is_it = |restart: &Restart| restart.at >= since && restart.process != self.process;
-        Ok(record.filter(|(_, restart)| is_it(restart)).map(|_| {
+        Ok(record.filter(|restart| is_it(&restart.row)).map(|_| {
             json!({
                 "status": "restarted",
                 "processId": std::process::id(),

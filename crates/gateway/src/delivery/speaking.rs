@@ -10,18 +10,18 @@ use myclaw_agent::SessionConfig;
 use myclaw_channels::Action;
 use myclaw_session::SessionKey;
 use myclaw_speech::Audio;
-use myclaw_store::Place;
+use myclaw_store::{Place, Records};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::media::Saying;
 use super::{Delivery, MAX_TEXT_BYTES};
 use crate::GatewayError;
-use crate::ledger::{OVER, now_ms, write_of};
+use crate::ledger::{OVER, now_ms};
 use crate::rows::{Act, Outgoing, PartId, PartKind, PartState, Route, hash};
 
-/// Kind of the records of calls.
-const KIND: &str = "message-call";
+/// The calls of the tool.
+const CALLS: Records<CallRecord> = Records::new("message-call");
 /// How long a call waits until the channel has taken what it says. It is sent in any case.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -176,18 +176,17 @@ impl Delivery {
             return Err(unusable(format!("the text has more than {} bytes", MAX_TEXT_BYTES / 2)));
         }
         let key = key_of(session, call.id);
-        let known = self.ledger.record::<CallRecord>(KIND, &key).await?;
+        let known = CALLS.get(self.ledger.store(), &key).await?;
         let parts = match known {
-            Some((_, record)) if record.turn == call.turn => record.parts,
+            Some(known) if known.row.turn == call.turn => known.row.parts,
             known => {
                 let said = format!("{} {}", call.turn, call.id);
                 let parts = self.parts_of_speech(session, &said, route, speech).await?;
                 let ids: Vec<PartId> = parts.iter().map(|(id, _)| id.clone()).collect();
                 let (turn, at) = (call.turn.to_owned(), now_ms());
                 let record = CallRecord { turn, at, parts: ids.clone() };
-                let version = known.map(|(version, _)| version);
-                let place = Some(Place::new(OVER, at));
-                let write = write_of(KIND, &key, &record, version, place)?;
+                let version = known.map(|known| known.version);
+                let write = CALLS.put(&key, version, &record, Place::new(OVER, at))?;
                 let this = Arc::clone(self);
                 // A call that is dropped meanwhile does not leave it half-way.
                 let storing = self.tasks.spawn(async move {
@@ -215,8 +214,8 @@ impl Delivery {
         call: &str,
         since: u64,
     ) -> Result<Option<Value>, GatewayError> {
-        let known = self.ledger.record::<CallRecord>(KIND, &key_of(session, call)).await?;
-        let Some((_, record)) = known.filter(|(_, record)| record.at >= since) else {
+        let known = CALLS.get(self.ledger.store(), &key_of(session, call)).await?;
+        let Some(record) = known.map(|known| known.row).filter(|record| record.at >= since) else {
             return Ok(None);
         };
         let parts = self.outbox.settled(&record.parts, tokio::time::sleep(PATIENCE)).await?;

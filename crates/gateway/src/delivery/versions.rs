@@ -1,6 +1,6 @@
 //! Later versions of messages: for each message that its writer edited, the version that came last.
 
-use myclaw_store::Place;
+use myclaw_store::{Change, Place, Records};
 use serde::{Deserialize, Serialize};
 
 use super::Delivery;
@@ -9,7 +9,7 @@ use crate::ledger::{OVER, now_ms};
 use crate::rows::MessageId;
 
 /// Kind of the records. The key is that of the first version.
-const KIND: &str = "newest-version";
+const NEWEST: Records<Newest> = Records::new("newest-version");
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Newest {
@@ -22,8 +22,8 @@ impl Delivery {
         &self,
         first: &MessageId,
     ) -> Result<MessageId, GatewayError> {
-        let known = self.ledger.record::<Newest>(KIND, first.as_str()).await?;
-        Ok(known.map_or_else(|| first.clone(), |(_, newest)| newest.id))
+        let known = NEWEST.get(self.ledger.store(), first.as_str()).await?;
+        Ok(known.map_or_else(|| first.clone(), |newest| newest.row.id))
     }
 
     /// Notes a version that was stored. It is forgotten with everything that is over.
@@ -32,13 +32,11 @@ impl Delivery {
         first: &MessageId,
         version: &MessageId,
     ) -> Result<(), GatewayError> {
-        let known = self.ledger.record::<Newest>(KIND, first.as_str()).await?;
-        let expected = match known {
-            Some((_, newest)) if newest.id == *version => return Ok(()),
-            known => known.map(|(expected, _)| expected),
+        let note = |known: Option<Newest>| match known {
+            Some(newest) if newest.id == *version => Change::Keep,
+            _ => Change::put(Newest { id: version.clone() }, Place::new(OVER, now_ms())),
         };
-        let newest = Newest { id: version.clone() };
-        let place = Some(Place::new(OVER, now_ms()));
-        self.ledger.put(KIND, first.as_str(), &newest, expected, place).await.map(|_| ())
+        NEWEST.update(self.ledger.store(), first.as_str(), note).await?;
+        Ok(())
     }
 }

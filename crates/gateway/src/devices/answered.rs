@@ -1,13 +1,14 @@
 //! Who answered the newest questions about tool calls.
 
+use myclaw_store::{Change, Records};
 use serde::{Deserialize, Serialize};
 
 use crate::GatewayError;
 use crate::ledger::{Ledger, now_ms};
 use crate::questions::{Answer, Question};
 
-/// Kind and key of the record.
-const KIND: &str = "approvals";
+const ANSWERS: Records<Vec<AnsweredQuestion>> = Records::new("approvals");
+/// Key of the record.
 const KEY: &str = "answered";
 /// Most answers that are kept.
 const MOST: usize = 200;
@@ -29,13 +30,11 @@ pub(crate) struct AnsweredQuestion {
 /// The record of answers.
 pub(crate) struct Answered {
     ledger: Ledger,
-    /// Held while the record is changed.
-    changing: tokio::sync::Mutex<()>,
 }
 
 impl Answered {
     pub(crate) fn new(ledger: Ledger) -> Self {
-        Self { ledger, changing: tokio::sync::Mutex::default() }
+        Self { ledger }
     }
 
     /// Adds an answer.
@@ -45,27 +44,23 @@ impl Answered {
         answer: Answer,
         by: &str,
     ) -> Result<(), GatewayError> {
-        let _changing = self.changing.lock().await;
-        let (version, mut answers) = match self.read().await? {
-            Some((version, answers)) => (Some(version), answers),
-            None => (None, Vec::new()),
-        };
         let (id, session, tool_name) = question.names();
         let (answered_by, answered_at) = (by.to_owned(), now_ms());
-        answers.push(AnsweredQuestion { id, session, tool_name, answer, answered_by, answered_at });
-        let surplus = answers.len().saturating_sub(MOST);
-        answers.drain(..surplus);
-        self.ledger.put(KIND, KEY, &answers, version, None).await.map(drop)
+        let new = AnsweredQuestion { id, session, tool_name, answer, answered_by, answered_at };
+        let add = |answers: Option<Vec<AnsweredQuestion>>| {
+            let mut answers = answers.unwrap_or_default();
+            answers.push(new.clone());
+            let surplus = answers.len().saturating_sub(MOST);
+            answers.drain(..surplus);
+            Change::put(answers, None)
+        };
+        ANSWERS.update(self.ledger.store(), KEY, add).await?;
+        Ok(())
     }
 
     /// The newest answers, the oldest first.
     pub(crate) async fn list(&self) -> Result<Vec<AnsweredQuestion>, GatewayError> {
-        Ok(self.read().await?.map(|(_, answers)| answers).unwrap_or_default())
-    }
-
-    async fn read(
-        &self,
-    ) -> Result<Option<(myclaw_store::Version, Vec<AnsweredQuestion>)>, GatewayError> {
-        self.ledger.record(KIND, KEY).await
+        let known = ANSWERS.get(self.ledger.store(), KEY).await?;
+        Ok(known.map(|known| known.row).unwrap_or_default())
     }
 }

@@ -1,17 +1,14 @@
 //! Parts that were not delivered, or perhaps not: the notices about them, and how people get them again.
 
-use myclaw_store::{Commit, Place, RecordId, Write};
+use myclaw_store::{Change, Commit, Place, Records, Refusal, Write};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Ledger, OUTGOING, OVER, Stored, TROUBLE, UnsentPart, encode, inserts, now_ms, place_of,
-    write_of,
-};
+use super::{Ledger, OUTGOING, OVER, Stored, TROUBLE, UnsentPart, inserts, now_ms, place_of};
 use crate::GatewayError;
 use crate::rows::{Outgoing, PartId, PartState, Route, hash};
 
-/// Kind of the records of what may be missing in a chat.
-const MISSING: &str = "missing";
+/// What may be missing in a chat.
+const MISSING: Records<Missing> = Records::new("missing");
 /// Most parts of a chat that can be had again; the oldest ones are given up first.
 const MOST_MISSING: usize = 50;
 /// How often a change is tried again because another one came first.
@@ -36,7 +33,7 @@ pub(crate) struct Again {
 impl Ledger {
     /// The parts that were not delivered, or perhaps not, the oldest first.
     pub(crate) async fn trouble(&self) -> Result<Vec<UnsentPart>, GatewayError> {
-        self.all(TROUBLE, PartId::from_text).await
+        Ok(OUTGOING.all(self.store(), TROUBLE).await?)
     }
 
     /// Records that a part was not delivered although its channel had taken it. A part that is not known is no error, nor
@@ -45,24 +42,36 @@ impl Ledger {
     /// # Errors
     /// The store fails, or the part is still being sent.
     pub(crate) async fn undelivered(&self, id: &PartId, reason: &str) -> Result<(), GatewayError> {
-        let Some((version, mut row)) = self.record::<Outgoing>(OUTGOING, id.as_str()).await? else {
-            return Ok(());
-        };
-        match row.state {
-            PartState::Failed { .. } => return Ok(()),
-            PartState::Sent { .. } | PartState::Uncertain => {}
-            PartState::Queued | PartState::Sending { .. } => {
-                return Err(GatewayError::Unusable("the part is still being sent".to_owned()));
+        let mut is_sending = false;
+        let fail = |row: Option<Outgoing>| {
+            let is_open =
+                |row: &Outgoing| matches!(row.state, PartState::Queued | PartState::Sending { .. });
+            is_sending = row.as_ref().is_some_and(is_open);
+            match row {
+                Some(mut row)
+                    if matches!(row.state, PartState::Sent { .. } | PartState::Uncertain) =>
+                {
+                    row.state = PartState::Failed { reason: reason.to_owned() };
+                    let place = place_of(&row);
+                    Change::put(row, place)
+                }
+                _ => Change::Keep,
             }
+        };
+        let failed = OUTGOING.update(self.store(), id.as_str(), fail).await?;
+        if let Some(failed) = failed {
+            let (part, channel) = (id.as_str(), failed.row.route.channel.as_str());
+            tracing::warn!(part, channel, %reason, "a reply was not delivered");
         }
-        let (part, channel) = (id.as_str(), row.route.channel.as_str());
-        tracing::warn!(part, channel, %reason, "a reply was not delivered");
-        row.state = PartState::Failed { reason: reason.to_owned() };
-        self.mark(&UnsentPart { id: id.clone(), row, version }).await.map(|_| ())
+        if is_sending {
+            return Err(GatewayError::Unusable("the part is still being sent".to_owned()));
+        }
+        Ok(())
     }
 
     /// Records a part as uncertain, and stores `notice`, the message to its reader, in the same
-    /// transaction. `None` if an earlier notice is still to be sent, which tells of this part too.
+    /// transaction. `None` if an earlier notice is still to be sent, which tells of this part too, or if somebody else has
+    /// changed the part.
     pub(crate) async fn uncertain(
         &self,
         part: &UnsentPart,
@@ -70,11 +79,9 @@ impl Ledger {
     ) -> Result<Option<UnsentPart>, GatewayError> {
         let key = key_of(&part.row.route);
         for _ in 0..MOST_RACES {
-            let known = self.record::<Missing>(MISSING, &key).await?;
-            let (version, mut missing) = match known {
-                Some((version, missing)) => (Some(version), missing),
-                None => (None, Missing::default()),
-            };
+            let known = MISSING.get(self.store(), &key).await?;
+            let (version, mut missing) =
+                known.map_or_else(Default::default, |it| (Some(it.version), it.row));
             let is_told = match &missing.notice {
                 Some(id) => self.part(id).await?.is_some_and(|it| it.state == PartState::Queued),
                 None => false,
@@ -88,13 +95,17 @@ impl Ledger {
             if !is_told {
                 missing.notice = Some(notice.0.clone());
             }
-            let place = Some(Place::new(OVER, now_ms()));
-            writes.push(write_of(MISSING, &key, &missing, version, place)?);
+            writes.push(MISSING.put(&key, version, &missing, Place::new(OVER, now_ms()))?);
             writes.extend(inserts(&notices)?);
-            match self.commit(writes.into()).await? {
+            match self.store.commit(writes.into()).await? {
                 Commit::Done(version) => {
                     let stored = notices.into_iter().next();
-                    return Ok(stored.map(|(id, row)| Stored { id, version, row }));
+                    return Ok(stored.map(|(id, row)| Stored::new(id, version, row)));
+                }
+                Commit::Refused(Refusal::Changed { id, .. })
+                    if id == OUTGOING.id(part.id.as_str()) =>
+                {
+                    return Ok(None);
                 }
                 // A message of the chat has just asked for what was missing before.
                 Commit::Refused(_) => {}
@@ -111,20 +122,20 @@ impl Ledger {
         said: &str,
     ) -> Result<Option<UnsentPart>, GatewayError> {
         let key = key_of(route);
-        let known = self.record::<Missing>(MISSING, &key).await?;
-        let Some((version, missing)) = known else { return Ok(None) };
+        let known = MISSING.get(self.store(), &key).await?;
+        let Some(Stored { version, row: missing, .. }) = known else { return Ok(None) };
         let Some(told) = &missing.notice else { return Ok(None) };
         let notice = self.part(told).await?.filter(|notice| notice.state == PartState::Uncertain);
         let Some(notice) = notice else { return Ok(None) };
         let id = PartId::of(&notice.session, said, route, 0);
-        let (created_at, state) = (self.next_ms(), PartState::Queued);
+        let (created_at, state) = (now_ms(), PartState::Queued);
         let row = Outgoing { created_at, state, ..notice };
         let missing = Missing { notice: Some(id.clone()), ..missing };
-        let place = Some(Place::new(OVER, now_ms()));
-        let mut writes = vec![write_of(MISSING, &key, &missing, Some(version), place)?];
+        let place = Place::new(OVER, now_ms());
+        let mut writes = vec![MISSING.put(&key, Some(version), &missing, place)?];
         writes.extend(inserts(&[(id.clone(), row.clone())])?);
-        Ok(match self.commit(writes.into()).await? {
-            Commit::Done(version) => Some(Stored { id, version, row }),
+        Ok(match self.store.commit(writes.into()).await? {
+            Commit::Done(version) => Some(Stored::new(id, version, row)),
             // Another message of the chat has just done it.
             Commit::Refused(_) => None,
         })
@@ -134,17 +145,14 @@ impl Ledger {
     pub(crate) async fn missing(&self, route: &Route) -> Result<Again, GatewayError> {
         let key = key_of(route);
         let (mut parts, mut writes) = (Vec::new(), Vec::new());
-        let Some((version, missing)) = self.record::<Missing>(MISSING, &key).await? else {
+        let Some(missing) = MISSING.get(self.store(), &key).await? else {
             return Ok(Again { parts, writes });
         };
-        writes.push(Write::Remove { id: RecordId::new(MISSING, key), expected: version });
-        for id in missing.parts {
-            let Some((version, row)) = self.record::<Outgoing>(OUTGOING, id.as_str()).await? else {
-                continue;
-            };
+        writes.push(MISSING.remove(&key, missing.version));
+        for id in missing.row.parts {
+            let Some(stored) = OUTGOING.get(self.store(), id.as_str()).await? else { continue };
             // Its vendor may have said meanwhile that it was not delivered.
-            if matches!(row.state, PartState::Uncertain | PartState::Failed { .. }) {
-                let stored = Stored { id, version, row };
+            if matches!(stored.row.state, PartState::Uncertain | PartState::Failed { .. }) {
                 // It is no trouble any more: its copy takes its place.
                 writes.push(replacement(&stored, Place::new(OVER, now_ms()))?);
                 parts.push(stored.row);
@@ -156,12 +164,7 @@ impl Ledger {
 
 /// Stores a part at `place`, if it is still in the version that is known.
 pub(super) fn replacement(part: &UnsentPart, place: Place) -> Result<Write, GatewayError> {
-    Ok(Write::Replace {
-        id: RecordId::new(OUTGOING, part.id.as_str()),
-        expected: part.version,
-        value: encode(&part.row)?,
-        place: Some(place),
-    })
+    Ok(OUTGOING.put(part.id.as_str(), Some(part.version), &part.row, place)?)
 }
 
 fn key_of(Route { channel, account, chat }: &Route) -> String {

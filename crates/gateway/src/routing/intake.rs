@@ -1,7 +1,7 @@
 //! What channels hand over, and what they ask to be kept.
 
 use myclaw_channels::{Arrival, Intake, Receipt, Refusal};
-use myclaw_store::BoxFuture;
+use myclaw_store::{BoxFuture, Change};
 
 use super::{MEMORY, Router, is_final};
 use crate::GatewayError;
@@ -33,27 +33,18 @@ impl Intake for Router {
 
     fn recall<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<String>, Refusal>> {
         Box::pin(async move {
-            let record = self
-                .delivery
-                .ledger
-                .record::<String>(MEMORY, key)
-                .await
-                .map_err(|error| later(&error))?;
-            Ok(record.map(|(_, text)| text))
+            let store = self.delivery.ledger.store();
+            let known = MEMORY.get(store, key).await.map_err(|error| later(&error.into()))?;
+            Ok(known.map(|known| known.row))
         })
     }
 
     fn remember<'a>(&'a self, key: &'a str, text: &'a str) -> BoxFuture<'a, Result<(), Refusal>> {
         Box::pin(async move {
-            let ledger = &self.delivery.ledger;
-            let known =
-                ledger.record::<String>(MEMORY, key).await.map_err(|error| later(&error))?;
-            let version = known.map(|(version, _)| version);
-            ledger
-                .put(MEMORY, key, &text, version, None)
-                .await
-                .map(|_| ())
-                .map_err(|error| later(&error))
+            let store = self.delivery.ledger.store();
+            let put = |_| Change::put(text.to_owned(), None);
+            let stored = MEMORY.update(store, key, put).await;
+            stored.map(drop).map_err(|error| later(&error.into()))
         })
     }
 

@@ -1,14 +1,13 @@
 //! Pairing: people who write for the first time get a code, and may write when the owner has approved it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::Home;
 use myclaw_channels::Arrival;
 use myclaw_config::Config;
-use myclaw_gateway_client::{AskedGateway, ask, store_path};
-use myclaw_store::{Place, SqliteStore, Version};
+use myclaw_gateway_client::{AskedGateway, ask};
+use myclaw_store::{Batch, Commit, Place, Records, Stored};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -16,10 +15,12 @@ use serde_json::{Value, json};
 use crate::GatewayError;
 use crate::codes::{code, is_code};
 use crate::ledger::{Ledger, now_ms};
+use crate::offline::open_store;
 use crate::rows::Route;
 
-/// Kind and queue of the records.
-const KIND: &str = "pairing";
+const PAIRINGS: Records<Pairing> = Records::new("pairing");
+/// Queue of the records, by the time of their last change.
+const QUEUE: &str = "pairing";
 /// How long a code can be approved.
 const CODE_TIME: Duration = Duration::from_secs(60 * 60);
 /// How long a denied person is not asked again.
@@ -86,10 +87,6 @@ impl Pairing {
         id.is_some_and(|id| id == self.sender || self.other_sender.as_deref() == Some(id))
     }
 
-    fn key(&self) -> String {
-        key(&self.route, &self.sender)
-    }
-
     /// Whether it still says something.
     fn is_valid(&self, now: u64) -> bool {
         let time = match self.state {
@@ -105,19 +102,27 @@ fn key(route: &Route, sender: &str) -> String {
     format!("{}:{}:{sender}", route.channel, route.account)
 }
 
-/// All pairings. The store has one owner, so what is in memory is what is in it.
+/// All pairings, as the store had them at the last look. Each change is made under the version that was seen.
 pub(crate) struct Pairings {
     ledger: Ledger,
-    known: Mutex<HashMap<String, (Version, Pairing)>>,
+    known: Mutex<HashMap<String, Stored<Pairing>>>,
     /// Held while a change is stored, so that a code is used once.
     changing: tokio::sync::Mutex<()>,
 }
 
 impl Pairings {
     pub(crate) async fn load(ledger: Ledger) -> Result<Self, GatewayError> {
-        let rows = ledger.queue::<Pairing>(KIND).await?;
-        let known = rows.into_iter().map(|row| (row.id, (row.version, row.row))).collect();
-        Ok(Self { ledger, known: Mutex::new(known), changing: tokio::sync::Mutex::default() })
+        let pairings =
+            Self { ledger, known: Mutex::default(), changing: tokio::sync::Mutex::default() };
+        pairings.look().await?;
+        Ok(pairings)
+    }
+
+    /// Reads all pairings again.
+    async fn look(&self) -> Result<(), GatewayError> {
+        let rows = PAIRINGS.all(self.ledger.store(), QUEUE).await?;
+        *self.known.lock() = rows.into_iter().map(|row| (row.id.clone(), row)).collect();
+        Ok(())
     }
 
     pub(super) fn is_approved(&self, arrival: &Arrival) -> bool {
@@ -132,7 +137,7 @@ impl Pairings {
             .into_iter()
             .flatten()
             .filter_map(|id| known.get(&format!("{}:{}:{id}", arrival.channel, arrival.account)));
-        let found = found.map(|(_, pairing)| pairing).min_by_key(|pairing| match pairing.state {
+        let found = found.map(|known| &known.row).min_by_key(|pairing| match pairing.state {
             Stage::Denied => 0,
             Stage::Approved => 1,
             Stage::Pending => 2,
@@ -162,8 +167,7 @@ impl Pairings {
                 && pairing.route.channel == route.channel
                 && pairing.route.account == route.account
         };
-        let pending =
-            self.known.lock().values().filter(|(_, pairing)| is_of_account(pairing)).count();
+        let pending = self.known.lock().values().filter(|known| is_of_account(&known.row)).count();
         if pending >= MOST_PENDING {
             let reason = format!("the sender is not paired, and {pending} codes wait already");
             return Ok((reason, None));
@@ -182,9 +186,13 @@ impl Pairings {
              `myclaw pairing approve {}`\n\nThen write again.",
             pairing.sender, pairing.code
         );
-        let place = Some(Place::new(KIND, now));
-        let version = self.ledger.put(KIND, &key, &pairing, None, place).await?;
-        self.known.lock().insert(key, (version, pairing));
+        let stored = PAIRINGS.insert(self.ledger.store(), &key, &pairing, Place::new(QUEUE, now));
+        let Some(version) = stored.await? else {
+            // Another process has just given them one.
+            self.look().await?;
+            return Ok(("the sender is not paired yet, and has a code".to_owned(), None));
+        };
+        self.known.lock().insert(key.clone(), Stored::new(key, version, pairing));
         Ok(("the sender is not paired, and was given a code".to_owned(), Some(say)))
     }
 
@@ -202,40 +210,49 @@ impl Pairings {
             (Stage::Approved, PairingChange::Deny) => pairing.is_called(name),
             _ => false,
         };
-        let found = self.known.lock().values().find(|(_, pairing)| is_it(pairing)).cloned();
-        let Some((version, mut pairing)) = found else {
-            let what = match change {
-                PairingChange::Approve => "no pending code",
-                PairingChange::Deny => "no pending code and no paired person",
+        loop {
+            let found = self.known.lock().values().find(|known| is_it(&known.row)).cloned();
+            let Some(mut found) = found else {
+                let what = match change {
+                    PairingChange::Approve => "no pending code",
+                    PairingChange::Deny => "no pending code and no paired person",
+                };
+                return Err(GatewayError::Unusable(format!(
+                    "there is {what} `{name}`; a code works once and for an hour, and `myclaw pairing list` shows all"
+                )));
             };
-            return Err(GatewayError::Unusable(format!(
-                "there is {what} `{name}`; a code works once and for an hour, and `myclaw pairing list` shows all"
-            )));
-        };
-        pairing.state = match change {
-            PairingChange::Approve => Stage::Approved,
-            PairingChange::Deny => Stage::Denied,
-        };
-        pairing.since = now;
-        let (key, place) = (pairing.key(), Some(Place::new(KIND, now)));
-        let version = self.ledger.put(KIND, &key, &pairing, Some(version), place).await?;
-        self.known.lock().insert(key, (version, pairing.clone()));
-        Ok(pairing)
+            found.row.state = match change {
+                PairingChange::Approve => Stage::Approved,
+                PairingChange::Deny => Stage::Denied,
+            };
+            found.row.since = now;
+            let (store, place) = (self.ledger.store(), Place::new(QUEUE, now));
+            let stored = PAIRINGS.replace(store, &found.id, found.version, &found.row, place);
+            let Some(version) = stored.await? else {
+                // Another process has changed it, so it is looked for again.
+                self.look().await?;
+                continue;
+            };
+            let changed = Stored { version, ..found };
+            self.known.lock().insert(changed.id.clone(), changed.clone());
+            return Ok(changed.row);
+        }
     }
 
     /// Whether the person who asked from a chat may write; `None` if nobody asked there.
     pub(crate) fn of_route(&self, route: &Route) -> Option<bool> {
         let known = self.known.lock();
-        let mut of_route = known.values().filter(|(_, pairing)| pairing.route == *route).peekable();
+        let mut of_route =
+            known.values().map(|it| &it.row).filter(|it| it.route == *route).peekable();
         of_route.peek()?;
-        Some(of_route.any(|(_, pairing)| pairing.is_approved()))
+        Some(of_route.any(Pairing::is_approved))
     }
 
     /// All pairings, the oldest first.
     pub(crate) fn list(&self) -> Value {
         let now = now_ms();
         let mut pairings: Vec<Pairing> =
-            self.known.lock().values().map(|(_, pairing)| pairing.clone()).collect();
+            self.known.lock().values().map(|known| known.row.clone()).collect();
         pairings.retain(|pairing| pairing.is_valid(now));
         pairings.sort_by_key(|pairing| pairing.since);
         let shown = pairings.iter().map(|pairing| {
@@ -253,16 +270,15 @@ impl Pairings {
     }
 
     async fn remove_old(&self, now: u64) -> Result<(), GatewayError> {
-        let old: Vec<(String, Version)> = self
-            .known
-            .lock()
-            .iter()
-            .filter(|(_, (_, pairing))| !pairing.is_valid(now))
-            .map(|(key, (version, _))| (key.clone(), *version))
-            .collect();
-        for (key, version) in old {
-            self.ledger.remove(KIND, &key, version).await?;
-            self.known.lock().remove(&key);
+        let is_old = |known: &&Stored<Pairing>| !known.row.is_valid(now);
+        let old: Vec<_> = self.known.lock().values().filter(is_old).cloned().collect();
+        for Stored { id, version, .. } in old {
+            let remove = Batch::of(PAIRINGS.remove(&id, version));
+            match self.ledger.store().commit(remove).await? {
+                Commit::Done(_) => drop(self.known.lock().remove(&id)),
+                // Another process has changed it.
+                Commit::Refused(_) => self.look().await?,
+            }
         }
         Ok(())
     }
@@ -301,10 +317,7 @@ pub async fn change_pairing(
 
 /// The pairings in the store of a gateway that does not run. Its lock keeps a gateway from starting meanwhile.
 async fn stored(home: &Home) -> Result<Pairings, GatewayError> {
-    let path = store_path(home);
-    let opening = tokio::task::spawn_blocking(move || SqliteStore::open(&path));
-    let store = opening.await.map_err(|error| GatewayError::Internal(error.to_string()))??;
-    Pairings::load(Ledger::new(Arc::new(store))).await
+    Pairings::load(Ledger::new(open_store(home).await?)).await
 }
 
 #[cfg(test)]

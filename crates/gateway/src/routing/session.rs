@@ -7,14 +7,13 @@ use myclaw_agent::PERSON_CHANNEL;
 use myclaw_channels::{Arrival, ChatKind};
 use myclaw_config::{DEFAULT_ACCOUNT, DmScope};
 use myclaw_session::{PeerKind, SessionKey, SessionKeyParts};
-use myclaw_store::{Version, Write};
+use myclaw_store::{Records, Version, Write};
 
 use super::{Router, agent_of};
 use crate::GatewayError;
-use crate::ledger::write_of;
 
-/// Kind of the records of the newest sessions of chats, by the key of the first one.
-const NEWEST: &str = "chat-session";
+/// The newest sessions of chats, by the key of the first one.
+const NEWEST: Records<u64> = Records::new("chat-session");
 
 /// The session of a chat at this moment.
 pub(super) struct ChatSession {
@@ -29,7 +28,7 @@ pub(super) struct ChatSession {
 impl ChatSession {
     /// The write by which the chat begins the next session. It fails if somebody else has done so.
     pub(super) fn begin_next(&self) -> Result<Write, GatewayError> {
-        write_of(NEWEST, self.first.as_str(), &(self.number + 1), self.version, None)
+        Ok(NEWEST.put(self.first.as_str(), self.version, &(self.number + 1), None)?)
     }
 
     /// The session that the chat had before, if it had one. It may still be at work.
@@ -48,9 +47,8 @@ impl Router {
     /// The session that a message belongs to.
     pub(super) async fn session_of(&self, arrival: &Arrival) -> Result<ChatSession, GatewayError> {
         let first = self.chat_session(arrival);
-        let known = self.delivery.ledger.record::<u64>(NEWEST, first.as_str()).await?;
-        let (version, number) =
-            known.map_or((None, 1), |(version, number)| (Some(version), number));
+        let known = NEWEST.get(self.delivery.ledger.store(), first.as_str()).await?;
+        let (version, number) = known.map_or((None, 1), |known| (Some(known.version), known.row));
         let key = first.begun_anew(number);
         Ok(ChatSession { first, number, version, key })
     }

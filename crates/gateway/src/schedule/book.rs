@@ -9,20 +9,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_store::{
-    Batch, Claim, ClaimRequest, Commit, Cursor, Place, Record, RecordId, Refusal, Store, Version,
-    Write,
+    Batch, Claim, ClaimRequest, Commit, Place, Record, Records, Refusal, Store, StoreError, Stored,
+    Version, Write, scan,
 };
 use tokio::sync::Notify;
 
 use super::job::{Job, LastRun, Occurrence, OccurrenceState, Outcome};
 use crate::GatewayError;
-use crate::ledger::{OVER, decode, encode, unexpected};
+use crate::ledger::OVER;
 
-/// Kind of the records of jobs, and their queue, by the time at which they were made.
-const JOB: &str = "job";
-const JOBS: &str = "jobs";
-/// Kind of the records of occurrences.
-const OCCURRENCE: &str = "occurrence";
+const JOBS: Records<Job> = Records::new("job");
+/// Queue of the jobs, by the time at which they were made.
+const ALL_JOBS: &str = "jobs";
+const OCCURRENCES: Records<Occurrence> = Records::new("occurrence");
 /// Queue of the occurrences that are planned, by due time.
 const DUE: &str = "due";
 /// Queue of those that run.
@@ -44,11 +43,7 @@ pub(crate) struct Book {
 }
 
 /// A job as it was read.
-#[derive(Debug, Clone)]
-pub(super) struct StoredJob {
-    pub(super) version: Version,
-    pub(super) job: Job,
-}
+pub(super) type StoredJob = Stored<Job>;
 
 /// An occurrence that this process may work on.
 #[derive(Debug, Clone)]
@@ -66,14 +61,12 @@ impl Book {
 
     /// All jobs, the oldest first.
     pub(super) async fn jobs(&self) -> Result<Vec<Job>, GatewayError> {
-        self.all(JOBS).await
+        let jobs = JOBS.all(&*self.store, ALL_JOBS).await?;
+        Ok(jobs.into_iter().map(|stored| stored.row).collect())
     }
 
     pub(super) async fn job(&self, id: &str) -> Result<Option<StoredJob>, GatewayError> {
-        let record = self.store.get(RecordId::new(JOB, id)).await?;
-        let stored =
-            |record: Record| Ok(StoredJob { version: record.version, job: decode(&record)? });
-        record.map(stored).transpose()
+        Ok(JOBS.get(&*self.store, id).await?)
     }
 
     /// The planned occurrence that is due first, and whether there may be more that are due at `now`.
@@ -105,14 +98,14 @@ impl Book {
             most,
         };
         let claimed = self.store.claim(request).await?;
-        claimed.into_iter().map(|(record, claim)| claimed_record(&record, Some(claim))).collect()
+        claimed.into_iter().map(|(record, claim)| claimed_record(record, Some(claim))).collect()
     }
 
     /// Takes over the running occurrences of an earlier process. A lease would delay this after a second crash; the
     /// version is enough, because one process at a time has the store.
     pub(super) async fn take_over(&self) -> Result<Vec<Claimed>, GatewayError> {
-        let running = self.records(RUNNING).await?;
-        running.iter().map(|record| claimed_record(record, None)).collect()
+        let running = scan(&*self.store, RUNNING, usize::MAX).await?;
+        running.into_iter().map(|record| claimed_record(record, None)).collect()
     }
 
     /// Lets a claimed occurrence wait: nobody claims it for this time.
@@ -135,14 +128,11 @@ impl Book {
         job: Option<&StoredJob>,
         now: u64,
     ) -> Result<Batch, GatewayError> {
-        let mut writes = vec![Write::Replace {
-            id: occurrence_id(running),
-            expected: claimed.version,
-            value: encode(running)?,
-            place: Some(Place::new(RUNNING, now)),
-        }];
-        if let Some(StoredJob { version, job }) = job {
-            writes.push(replace_job(job, *version)?);
+        let place = Place::new(RUNNING, now);
+        let mut writes =
+            vec![OCCURRENCES.put(&running.key(), Some(claimed.version), running, place)?];
+        if let Some(job) = job {
+            writes.push(put_job(&job.row, Some(job.version))?);
         }
         Ok(under(claimed, writes))
     }
@@ -172,12 +162,8 @@ impl Book {
             let mut writes = Vec::new();
             let is_kept = plan.as_ref().is_some_and(|plan| plan.is_kept);
             let queue = if is_kept { runs_queue(&before.job) } else { OVER.to_owned() };
-            writes.push(Write::Replace {
-                id: occurrence_id(&ended),
-                expected: claimed.version,
-                value: encode(&ended)?,
-                place: Some(Place::new(queue, now)),
-            });
+            let place = Place::new(queue, now);
+            writes.push(OCCURRENCES.put(&ended.key(), Some(claimed.version), &ended, place)?);
             if is_kept {
                 writes.extend(self.trim(&before.job).await?);
             }
@@ -191,10 +177,12 @@ impl Book {
                 }
                 // This due time has been dealt with before, so the one after it is next.
                 Commit::Refused(Refusal::Exists(record)) => {
-                    after = decode::<Occurrence>(&record)?.due;
+                    after = OCCURRENCES.read(*record)?.row.due;
                 }
                 Commit::Refused(Refusal::Fenced(_)) => return Ok(false),
-                Commit::Refused(Refusal::Changed { id, .. }) if id == occurrence_id(before) => {
+                Commit::Refused(Refusal::Changed { id, .. })
+                    if id == OCCURRENCES.id(&before.key()) =>
+                {
                     return Ok(false);
                 }
                 Commit::Refused(Refusal::Changed { .. }) => {}
@@ -206,18 +194,18 @@ impl Book {
     /// Adds a job, with its first occurrence.
     pub(super) async fn add(&self, mut job: Job, now: u64) -> Result<Job, GatewayError> {
         job.next = job.enabled.then(|| job.next_after(now)).flatten();
-        let mut writes = vec![Write::Insert {
-            id: job_id(&job.id),
-            value: encode(&job)?,
-            place: Some(Place::new(JOBS, job.created_at)),
-        }];
+        let mut writes = vec![put_job(&job, None)?];
         writes.extend(planned(&job)?);
         match self.store.commit(writes.into()).await? {
             Commit::Done(_) => {
                 self.changed.notify_one();
                 Ok(job)
             }
-            Commit::Refused(other) => Err(unexpected(&other)),
+            // Another process adds the same heartbeat.
+            Commit::Refused(_) => match self.job(&job.id).await? {
+                Some(stored) => Ok(stored.row),
+                None => Err(busy(&job.id)),
+            },
         }
     }
 
@@ -229,7 +217,8 @@ impl Book {
         change: impl Fn(&mut Job) -> Result<Replan, GatewayError>,
     ) -> Result<Option<Job>, GatewayError> {
         for _ in 0..MOST_ATTEMPTS {
-            let Some(StoredJob { version, mut job }) = self.job(id).await? else { return Ok(None) };
+            let Some(stored) = self.job(id).await? else { return Ok(None) };
+            let (version, mut job) = (stored.version, stored.row);
             let planned_before = self.planned_record(&job).await?;
             let is_running = job.next.is_some() && planned_before.is_none();
             let mut writes = Vec::new();
@@ -245,7 +234,7 @@ impl Book {
                     }
                 }
             }
-            writes.push(replace_job(&job, version)?);
+            writes.push(put_job(&job, Some(version))?);
             match self.store.commit(writes.into()).await? {
                 Commit::Done(_) => {
                     self.changed.notify_one();
@@ -261,9 +250,9 @@ impl Book {
     /// there is no such job.
     pub(super) async fn remove(&self, id: &str) -> Result<bool, GatewayError> {
         for _ in 0..MOST_ATTEMPTS {
-            let Some(StoredJob { version, job }) = self.job(id).await? else { return Ok(false) };
-            let mut writes = vec![Write::Remove { id: job_id(id), expected: version }];
-            writes.extend(self.planned_record(&job).await?.map(remove));
+            let Some(job) = self.job(id).await? else { return Ok(false) };
+            let mut writes = vec![JOBS.remove(id, job.version)];
+            writes.extend(self.planned_record(&job.row).await?.map(remove));
             writes.extend(self.manual_of(id).await?.map(remove));
             let ended = self.store.scan(runs_queue(id), None, KEPT_RUNS * 2).await?;
             writes.extend(ended.into_iter().map(remove));
@@ -285,16 +274,11 @@ impl Book {
             return Ok(None);
         }
         let mut occurrence = Occurrence { manual: true, ..Occurrence::planned(id, now) };
-        loop {
-            match self.store.commit(Batch::of(insert(&occurrence)?)).await? {
-                Commit::Done(_) => {
-                    self.changed.notify_one();
-                    return Ok(Some(occurrence));
-                }
-                Commit::Refused(Refusal::Exists(_)) => occurrence.due += 1,
-                Commit::Refused(other) => return Err(unexpected(&other)),
-            }
+        while let Commit::Refused(_) = self.store.commit(Batch::of(insert(&occurrence)?)).await? {
+            occurrence.due += 1;
         }
+        self.changed.notify_one();
+        Ok(Some(occurrence))
     }
 
     /// What became of the occurrences of a job, the newest first, and those that run or wait.
@@ -303,13 +287,13 @@ impl Book {
         id: &str,
         most: usize,
     ) -> Result<Vec<Occurrence>, GatewayError> {
-        let ended = self.store.scan(runs_queue(id), None, KEPT_RUNS * 2).await?;
-        let mut runs: Vec<Occurrence> = ended.iter().map(decode).collect::<Result<_, _>>()?;
-        let running: Vec<Occurrence> = self.all(RUNNING).await?;
-        runs.extend(running.into_iter().filter(|occurrence| occurrence.job == id));
+        let mut runs = OCCURRENCES.first(&*self.store, &runs_queue(id), KEPT_RUNS * 2).await?;
+        let running = OCCURRENCES.all(&*self.store, RUNNING).await?;
+        runs.extend(running.into_iter().filter(|occurrence| occurrence.row.job == id));
         if let Some(record) = self.manual_of(id).await? {
-            runs.push(decode(&record)?);
+            runs.push(OCCURRENCES.read(record)?);
         }
+        let mut runs: Vec<Occurrence> = runs.into_iter().map(|stored| stored.row).collect();
         runs.reverse();
         runs.truncate(most);
         Ok(runs)
@@ -324,7 +308,7 @@ impl Book {
     async fn planned_record(&self, job: &Job) -> Result<Option<Record>, GatewayError> {
         let Some(due) = job.next else { return Ok(None) };
         let key = Occurrence::planned(&job.id, due).key();
-        let record = self.store.get(RecordId::new(OCCURRENCE, key)).await?;
+        let record = self.store.get(OCCURRENCES.id(&key)).await?;
         Ok(record.filter(|record| record.place.as_ref().is_some_and(|place| place.queue == DUE)))
     }
 
@@ -333,7 +317,7 @@ impl Book {
         let mut next = job.next;
         while let Some(due) = next {
             let key = Occurrence::planned(&job.id, due).key();
-            if self.store.get(RecordId::new(OCCURRENCE, key)).await?.is_none() {
+            if self.store.get(OCCURRENCES.id(&key)).await?.is_none() {
                 break;
             }
             next = job.next_after(due);
@@ -343,18 +327,13 @@ impl Book {
 
     /// The occurrence of a job that somebody asked for and that waits.
     async fn manual_of(&self, id: &str) -> Result<Option<Record>, GatewayError> {
-        let mut after: Option<Cursor> = None;
-        loop {
-            let records = self.store.scan(DUE.to_owned(), after, AT_ONCE).await?;
-            let Some(last) = records.last() else { return Ok(None) };
-            after = last.cursor();
-            for record in records {
-                let occurrence: Occurrence = decode(&record)?;
-                if occurrence.manual && occurrence.job == id {
-                    return Ok(Some(record));
-                }
+        for record in scan(&*self.store, DUE, usize::MAX).await? {
+            let occurrence = OCCURRENCES.read(record.clone())?.row;
+            if occurrence.manual && occurrence.job == id {
+                return Ok(Some(record));
             }
         }
+        Ok(None)
     }
 
     /// Removes the oldest ended occurrences of a job, to make room for one more.
@@ -363,27 +342,11 @@ impl Book {
         let surplus = (ended.len() + 1).saturating_sub(KEPT_RUNS);
         Ok(ended.into_iter().take(surplus).map(remove).collect())
     }
-
-    async fn all<R: serde::de::DeserializeOwned>(
-        &self,
-        queue: &str,
-    ) -> Result<Vec<R>, GatewayError> {
-        self.records(queue).await?.iter().map(decode).collect()
-    }
-
-    async fn records(&self, queue: &str) -> Result<Vec<Record>, GatewayError> {
-        let (mut all, mut after): (Vec<Record>, Option<Cursor>) = (Vec::new(), None);
-        loop {
-            let records = self.store.scan(queue.to_owned(), after, AT_ONCE).await?;
-            let Some(last) = records.last() else { return Ok(all) };
-            after = last.cursor();
-            all.extend(records);
-        }
-    }
 }
 
-fn claimed_record(record: &Record, claim: Option<Claim>) -> Result<Claimed, GatewayError> {
-    Ok(Claimed { version: record.version, occurrence: decode(record)?, claim })
+fn claimed_record(record: Record, claim: Option<Claim>) -> Result<Claimed, GatewayError> {
+    let Stored { version, row: occurrence, .. } = OCCURRENCES.read(record)?;
+    Ok(Claimed { version, occurrence, claim })
 }
 
 /// The writes, under the claim of the occurrence.
@@ -420,9 +383,9 @@ struct AfterEnd {
 impl AfterEnd {
     fn writes(&self) -> Result<Vec<Write>, GatewayError> {
         if !self.is_kept {
-            return Ok(vec![Write::Remove { id: job_id(&self.job.id), expected: self.version }]);
+            return Ok(vec![JOBS.remove(&self.job.id, self.version)]);
         }
-        let mut writes = vec![replace_job(&self.job, self.version)?];
+        let mut writes = vec![put_job(&self.job, Some(self.version))?];
         if self.is_planned {
             writes.extend(planned(&self.job)?);
         }
@@ -437,7 +400,7 @@ fn after_end(
     after: u64,
     now: u64,
 ) -> AfterEnd {
-    let StoredJob { version, mut job } = stored;
+    let (version, mut job) = (stored.version, stored.row);
     job.last = Some(LastRun { due: ended.due, ended_at: now, outcome: outcome.clone() });
     let is_next = !ended.manual && job.next == Some(ended.due);
     if is_next {
@@ -452,14 +415,6 @@ fn after_end(
     AfterEnd { is_planned: is_next && job.next.is_some(), job, version, is_kept }
 }
 
-fn job_id(id: &str) -> RecordId {
-    RecordId::new(JOB, id)
-}
-
-fn occurrence_id(occurrence: &Occurrence) -> RecordId {
-    RecordId::new(OCCURRENCE, occurrence.key())
-}
-
 /// Queue of the ended occurrences of a job, by the time of their end.
 fn runs_queue(id: &str) -> String {
     format!("runs/{id}")
@@ -469,19 +424,17 @@ fn key_of(job: &Job) -> String {
     job.next.map(|due| Occurrence::planned(&job.id, due).key()).unwrap_or_default()
 }
 
-fn replace_job(job: &Job, expected: Version) -> Result<Write, GatewayError> {
-    let place = Some(Place::new(JOBS, job.created_at));
-    Ok(Write::Replace { id: job_id(&job.id), expected, value: encode(job)?, place })
+fn put_job(job: &Job, known: Option<Version>) -> Result<Write, StoreError> {
+    JOBS.put(&job.id, known, job, Place::new(ALL_JOBS, job.created_at))
 }
 
 /// The planned occurrence of a job, if it is to become due.
-fn planned(job: &Job) -> Result<Option<Write>, GatewayError> {
+fn planned(job: &Job) -> Result<Option<Write>, StoreError> {
     job.next.map(|due| insert(&Occurrence::planned(&job.id, due))).transpose()
 }
 
-fn insert(occurrence: &Occurrence) -> Result<Write, GatewayError> {
-    let place = Some(Place::new(DUE, occurrence.due));
-    Ok(Write::Insert { id: occurrence_id(occurrence), value: encode(occurrence)?, place })
+fn insert(occurrence: &Occurrence) -> Result<Write, StoreError> {
+    OCCURRENCES.put(&occurrence.key(), None, occurrence, Place::new(DUE, occurrence.due))
 }
 
 fn remove(record: Record) -> Write {

@@ -3,17 +3,19 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use myclaw_store::{Place, RecordId, Store, Write};
+use myclaw_store::{Place, Records, Store, Write};
 use parking_lot::Mutex;
 
 use crate::GatewayError;
-use crate::ledger::{decode, encode, now_ms};
+use crate::ledger::now_ms;
 use crate::rows::Route;
 
-/// Kind of the records of last routes, by session.
-const LAST: &str = "last-route";
-/// Kind and queue of the records of all routes, by the time of their first use.
-const KNOWN: &str = "known-route";
+/// The last routes, by session.
+const LAST: Records<Route> = Records::new("last-route");
+/// All routes.
+const KNOWN: Records<Route> = Records::new("known-route");
+/// Queue of all routes, by the time of their first use.
+const BY_USE: &str = "known-route";
 /// Most routes that are known, and most sessions whose last route is in memory.
 const MOST: usize = 1_000;
 
@@ -46,25 +48,18 @@ impl Routes {
         if self.memory.lock().last.get(session) == Some(route) {
             return Ok(Vec::new());
         }
-        let id = RecordId::new(LAST, session);
-        let stored = self.store.get(id.clone()).await?;
-        let last: Option<Route> = stored.as_ref().map(decode).transpose()?;
+        let stored = LAST.get(&*self.store, session).await?;
         let mut writes = Vec::new();
-        if last.as_ref() == Some(route) {
+        if stored.as_ref().is_some_and(|last| last.row == *route) {
             self.noted(session, route);
         } else {
-            let value = encode(route)?;
-            writes.push(match stored {
-                Some(now) => Write::Replace { id, expected: now.version, value, place: None },
-                None => Write::Insert { id, value, place: None },
-            });
+            writes.push(LAST.put(session, stored.map(|last| last.version), route, None)?);
         }
         if !self.memory.lock().known.contains(route) {
             let known = self.known().await?;
             if !known.contains(route) && known.len() < MOST {
-                let id = RecordId::new(KNOWN, key(route));
-                let place = Some(Place::new(KNOWN, now_ms()));
-                writes.push(Write::Insert { id, value: encode(route)?, place });
+                let place = Place::new(BY_USE, now_ms());
+                writes.push(KNOWN.put(&key(route), None, route, place)?);
             }
             self.memory.lock().known.extend(known);
         }
@@ -85,14 +80,13 @@ impl Routes {
         if let Some(route) = self.memory.lock().last.get(session) {
             return Ok(Some(route.clone()));
         }
-        let record = self.store.get(RecordId::new(LAST, session)).await?;
-        record.as_ref().map(decode).transpose()
+        Ok(LAST.get(&*self.store, session).await?.map(|last| last.row))
     }
 
     /// All routes that were used, the oldest first.
     pub(crate) async fn known(&self) -> Result<Vec<Route>, GatewayError> {
-        let records = self.store.scan(KNOWN.to_owned(), None, MOST).await?;
-        records.iter().map(decode).collect()
+        let known = KNOWN.first(&*self.store, BY_USE, MOST).await?;
+        Ok(known.into_iter().map(|route| route.row).collect())
     }
 
     /// The newest route of a channel.

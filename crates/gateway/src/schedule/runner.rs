@@ -162,7 +162,7 @@ impl Runner {
             self.book.end(claimed, Outcome::Skipped { reason }, occurrence.due, now).await?;
             return Ok(None);
         };
-        let job = &stored.job;
+        let job = &stored.row;
         let until = match verdict(job, occurrence, now) {
             Verdict::Run { until } => until,
             Verdict::Miss { until, after } => {
@@ -214,10 +214,10 @@ impl Runner {
         if heartbeat.active_hours.as_ref().is_some_and(|hours| !hours.contain(now)) {
             return Ok(Some("it is outside the active hours"));
         }
-        if !stored.job.notes.is_empty() {
+        if !stored.row.notes.is_empty() {
             return Ok(None);
         }
-        let workspace = self.delivery.workspace(&stored.job.agent)?;
+        let workspace = self.delivery.workspace(&stored.row.agent)?;
         let looking = tokio::task::spawn_blocking(move || has_nothing_to_do(&workspace));
         looking.await.map_err(|error| GatewayError::Internal(error.to_string()))
     }
@@ -231,7 +231,7 @@ impl Runner {
         until: Option<u64>,
         now: u64,
     ) -> Result<Option<Claimed>, GatewayError> {
-        let job = &stored.job;
+        let job = &stored.row;
         let main = self.delivery.main_session(&job.agent)?;
         let (text, session, route, occasion) = match &job.work {
             Work::Heartbeat => {
@@ -270,10 +270,8 @@ impl Runner {
             occasion: Some(occasion),
             ..Incoming::new(route, occurrence.key(), session, text, now)
         };
-        let notes = (!job.notes.is_empty()).then(|| StoredJob {
-            version: stored.version,
-            job: Job { notes: Vec::new(), ..job.clone() },
-        });
+        let notes = (!job.notes.is_empty())
+            .then(|| StoredJob { row: Job { notes: Vec::new(), ..job.clone() }, ..stored.clone() });
         let batch = self.book.start(claimed, &occurrence, notes.as_ref(), now)?;
         let Some(version) = self.delivery.begin(message, incoming, batch).await? else {
             // It was changed or removed meanwhile; as long as it is there, it is claimed again.
@@ -331,7 +329,7 @@ impl Runner {
                 None => {
                     self.book.add(heartbeat_job(id, agent, schedule, now), now).await?;
                 }
-                Some(StoredJob { job, .. }) => {
+                Some(StoredJob { row: job, .. }) => {
                     let is_same = matches!(
                         job.schedule, Schedule::Every { every_ms: before, .. } if before == every_ms
                     );

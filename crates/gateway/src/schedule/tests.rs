@@ -110,7 +110,7 @@ impl Bench {
     }
 
     async fn job(&self, id: &str) -> Job {
-        self.book().job(id).await.expect("read").expect("a job").job
+        self.book().job(id).await.expect("read").expect("a job").row
     }
 
     /// Runs everything that is due, to its end. Returns when the next is due.

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use myclaw_llm::Usage;
-use myclaw_store::{Commit, Place, Write};
+use myclaw_store::{Commit, Place, Records, StoreError, Write, sweep};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::{Bucket, Caller, OTHER, Used};
 use crate::GatewayError;
-use crate::ledger::{Ledger, now_ms, write_of};
+use crate::ledger::{Ledger, now_ms};
 
 /// Shortest pause between two writes. After a crash, what was used in this time is missing.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -149,11 +149,11 @@ impl UsageBook {
                 writes.push(write);
                 most = most.max(rows);
             }
-            if let Commit::Done(_) = self.ledger.commit(writes.into()).await? {
+            if let Commit::Done(_) = self.ledger.store().commit(writes.into()).await? {
                 return Ok(u32::try_from(most).unwrap_or(u32::MAX));
             }
         }
-        Err(GatewayError::Internal("the records of usage change too often".to_owned()))
+        Err(StoreError::Contended("usage".to_owned()).into())
     }
 
     async fn with(
@@ -163,30 +163,33 @@ impl UsageBook {
         taken: &Pending,
     ) -> Result<(Write, usize), GatewayError> {
         let key = start.to_string();
-        let stored = self.ledger.record::<Page>(bucket.kind(), &key).await?;
-        let (version, mut page) = match stored {
-            Some((version, page)) => (Some(version), page),
-            None => (None, Page::default()),
-        };
+        let stored = pages(bucket).get(self.ledger.store(), &key).await?;
+        let (version, mut page) =
+            stored.map_or_else(Default::default, |it| (Some(it.version), it.row));
         for ((_, caller), used) in taken {
             page.add(caller, used, bucket.most_rows());
         }
-        let place = Some(Place::new(bucket.kind(), start));
-        Ok((write_of(bucket.kind(), &key, &page, version, place)?, page.rows.len()))
+        let place = Place::new(bucket.kind(), start);
+        Ok((pages(bucket).put(&key, version, &page, place)?, page.rows.len()))
     }
 
     /// One hour or day.
     pub(super) async fn page(&self, bucket: Bucket, start: u64) -> Result<Page, GatewayError> {
-        let stored = self.ledger.record::<Page>(bucket.kind(), &start.to_string()).await?;
-        Ok(stored.map(|(_, page)| page).unwrap_or_default())
+        let stored = pages(bucket).get(self.ledger.store(), &start.to_string()).await?;
+        Ok(stored.map(|stored| stored.row).unwrap_or_default())
     }
 
     /// Removes what is too old.
     async fn sweep(&self, now: u64) -> Result<(), GatewayError> {
         for bucket in [Bucket::Hour, Bucket::Day] {
             let until = now.saturating_sub(bucket.kept_ms());
-            self.ledger.sweep_queue(bucket.kind(), until).await?;
+            sweep(self.ledger.store(), bucket.kind(), until).await?;
         }
         Ok(())
     }
+}
+
+/// The records of hours, or of days.
+fn pages(bucket: Bucket) -> Records<Page> {
+    Records::new(bucket.kind())
 }

@@ -19,7 +19,7 @@ pub(super) async fn gather(
     group: &Group,
     known: &[String],
 ) -> Result<Vec<Stored<Message>>, HostError> {
-    let is_new = |message: &Stored<Message>| !known.contains(&message.key);
+    let is_new = |message: &Stored<Message>| !known.contains(&message.id);
     let open = shared.ledger.open_messages(&group.folder, MAX_BATCH + known.len()).await?;
     // What comes after a recording waits with it, because its order tells what it means.
     let open = open.into_iter().take_while(|message| is_heard(shared, &message.row));
@@ -34,10 +34,10 @@ pub(super) async fn gather(
         fitting += 1;
     }
     open.truncate(fitting);
-    let Some(last) = open.last().map(|message| message.order) else { return Ok(open) };
+    let Some(last) = open.last().map(|message| message.order()) else { return Ok(open) };
     let overheard = shared.ledger.overheard(&group.folder, usize::MAX).await?;
     let mut overheard: Vec<_> =
-        overheard.into_iter().filter(|message| is_new(message) && message.order < last).collect();
+        overheard.into_iter().filter(|message| is_new(message) && message.order() < last).collect();
     let mut bytes = 0;
     let fitting = overheard.iter().rev().take(MAX_OVERHEARD).take_while(|message| {
         bytes += message.row.text.len();
@@ -45,12 +45,12 @@ pub(super) async fn gather(
     });
     let surplus = overheard.len() - fitting.count();
     open.extend(overheard.drain(surplus..));
-    open.sort_by_key(|message| message.order);
+    open.sort_by_key(|message| message.order());
     Ok(open)
 }
 
 pub(super) fn keys(batch: &[Stored<Message>]) -> Vec<String> {
-    batch.iter().map(|message| message.key.clone()).collect()
+    batch.iter().map(|message| message.id.clone()).collect()
 }
 
 /// Whether somebody has spoken to the agent, so that the answer is spoken too.

@@ -26,7 +26,7 @@ impl Run<'_> {
             known.extend_from_slice(ids);
         }
         let mut batch = gather(self.shared, self.group, &known).await?;
-        batch.retain(|message| message.order >= since);
+        batch.retain(|message| message.order() >= since);
         if batch.is_empty() {
             return Ok(());
         }

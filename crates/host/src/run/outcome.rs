@@ -7,8 +7,8 @@ use super::{Phase, Run, Stopped, clear_input, hard, input, part};
 use crate::backend::BackendError;
 use crate::desk::{Desk, write_snapshots};
 use crate::host::Shared;
-use crate::ledger::{Stored, now_ms};
-use crate::rows::{GroupState, MessageState, Query, RunState, Work};
+use crate::ledger::{State, now_ms};
+use crate::rows::{MessageState, Query, RunState, Work};
 use crate::shared_directory::has;
 use crate::tasks::after_run;
 use crate::{Folder, Group, HostError, OutboundKind};
@@ -91,7 +91,7 @@ impl Run<'_> {
 pub(crate) async fn recover(
     shared: &Shared,
     folder: &Folder,
-    state: &mut Stored<GroupState>,
+    state: &mut State,
 ) -> Result<(), HostError> {
     let Some(run) = state.row.run.clone() else { return Ok(()) };
     end_processes(shared, &run).await;
@@ -113,7 +113,7 @@ pub(crate) async fn end_leftovers(shared: &Shared, folder: &Folder) -> Result<()
 /// the case that the group comes back.
 pub(crate) async fn end_removed(shared: &Shared) -> Result<(), HostError> {
     for mut state in shared.ledger.running().await? {
-        let is_there = shared.groups().iter().any(|group| group.folder.as_str() == state.key);
+        let is_there = shared.groups().iter().any(|group| group.folder.as_str() == state.folder);
         let Some(run) = state.row.run.take_if(|_| !is_there) else { continue };
         end_processes(shared, &run).await;
         shared.ledger.save_state(&mut state, Vec::new()).await?;
@@ -129,7 +129,7 @@ async fn end_processes(shared: &Shared, run: &RunState) {
 async fn close_books(
     shared: &Shared,
     group: &Group,
-    state: &mut Stored<GroupState>,
+    state: &mut State,
     outcome: Outcome,
     last_text: &str,
 ) -> Result<(), HostError> {
@@ -203,7 +203,7 @@ async fn close_books(
 async fn again(
     shared: &Shared,
     group: &Group,
-    state: &mut Stored<GroupState>,
+    state: &mut State,
     (reason, ids): (&str, &[String]),
 ) -> Result<Vec<Write>, HostError> {
     let row = &mut state.row;

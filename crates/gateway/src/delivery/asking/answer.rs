@@ -6,7 +6,7 @@ use myclaw_agent::approvals::{WrittenAnswer, read_answer};
 use myclaw_channels::Target;
 use myclaw_engine::ScopeKind;
 
-use super::{AskedRecord, CODE_LETTERS, KIND, LETTERS, MESSAGE, message_key};
+use super::{ASKED, CODE_LETTERS, LETTERS, MESSAGES, message_key};
 use crate::GatewayError;
 use crate::delivery::Delivery;
 use crate::questions::{Answer, AnswerError, FullAnswer, Question};
@@ -112,10 +112,10 @@ impl Delivery {
                 return Ok(Some(ChatAnswer::of_words(code, text)));
             }
         }
-        let over = self.ledger.record::<String>(MESSAGE, &message_key(route, message)).await?;
+        let over = MESSAGES.get(self.ledger.store(), &message_key(route, message)).await?;
         // Other words about a question that is over are for the agent.
         let is_answer = read_answer(text).is_some();
-        Ok(over.filter(|_| is_answer).map(|(_, code)| ChatAnswer::of_words(code, text)))
+        Ok(over.filter(|_| is_answer).map(|code| ChatAnswer::of_words(code.row, text)))
     }
 
     /// Does what the owner wants who wrote in a chat. Gives what is said, and the parts of a page. `by` names the owner.
@@ -187,8 +187,8 @@ impl Delivery {
 
     /// What is said about an answer to a question that does not wait.
     async fn no_question(&self, code: &str) -> Result<String, GatewayError> {
-        let known = self.ledger.record::<AskedRecord>(KIND, code).await?;
-        Ok(match known.map(|(_, record)| record.outcome) {
+        let known = ASKED.get(self.ledger.store(), code).await?;
+        Ok(match known.map(|known| known.row.outcome) {
             Some(Some(outcome)) => {
                 format!(
                     "The question `{code}` was over already: {outcome} Your answer changes nothing."

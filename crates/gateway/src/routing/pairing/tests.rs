@@ -1,6 +1,9 @@
 //! Tests of codes.
 
+use std::sync::Arc;
+
 use myclaw_channels::{Chat, Sender};
+use myclaw_store::SqliteStore;
 use tempfile::TempDir;
 
 use super::*;
@@ -51,15 +54,12 @@ fn a_code_expires_and_its_person_can_ask_again() {
     with_ledger(async |ledger| {
         let pairings = Pairings::load(ledger.clone()).await.expect("pairings");
         let code = asked(&pairings, "default", "7").await.expect("a code");
-        let (key, version, mut pairing) = {
-            let known = pairings.known.lock();
-            let (key, (version, pairing)) = known.iter().next().expect("a pairing");
-            (key.clone(), *version, pairing.clone())
-        };
+        let mut old = pairings.known.lock().values().next().expect("a pairing").clone();
         let hour = u64::try_from(CODE_TIME.as_millis()).expect("a time");
-        pairing.since = now_ms() - hour;
-        let place = Some(Place::new(KIND, 0));
-        ledger.put(KIND, &key, &pairing, Some(version), place).await.expect("stored");
+        old.row.since = now_ms() - hour;
+        let (store, place) = (ledger.store(), Place::new(QUEUE, 0));
+        let stored = PAIRINGS.replace(store, &old.id, old.version, &old.row, place).await;
+        assert!(stored.expect("a store that works").is_some());
 
         let pairings = Pairings::load(ledger).await.expect("pairings");
         assert_eq!(pairings.list()["pairings"], json!([]));

@@ -1,0 +1,301 @@
+//! Rows of one type, as records of one kind: JSON in, JSON out, under the version that was read.
+//!
+//! Who keeps rows in the store has a constant for each kind:
+//!
+//! ```
+//! use myclaw_store::Records;
+//!
+//! const NAMES: Records<String> = Records::new("name");
+//! ```
+//!
+//! A row is changed with [`Records::update`]: it reads the row, asks what becomes of it, and does both again if somebody else
+//! changed the row meanwhile. So a refused condition is no failure.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{Batch, Commit, Cursor, Place, Record, RecordId, Store, StoreError, Version, Write};
+
+/// Records that are read or removed at once.
+const AT_ONCE: usize = 200;
+/// How often a change is decided again because somebody else changed the row.
+const MOST_RACES: usize = 20;
+
+/// The records of one kind, which hold rows of the type `R` under keys of the type `K`.
+pub struct Records<R, K = String> {
+    kind: &'static str,
+    rows: PhantomData<fn() -> (R, K)>,
+}
+
+/// A row with the version under which it may be changed.
+#[derive(Debug, Clone)]
+pub struct Stored<R, K = String> {
+    /// Its key.
+    pub id: K,
+    /// The version.
+    pub version: Version,
+    /// The row.
+    pub row: R,
+    /// Its place in a queue, if it was read and has one.
+    pub place: Option<Place>,
+}
+
+/// What becomes of a row.
+#[derive(Debug)]
+pub enum Change<R> {
+    /// It is stored at this place.
+    Put(R, Option<Place>),
+    /// It stays as it is.
+    Keep,
+}
+
+impl<R, K> Stored<R, K> {
+    /// A row that was stored in this version.
+    pub fn new(id: K, version: Version, row: R) -> Self {
+        Self { id, version, row, place: None }
+    }
+
+    /// Its order in its queue; 0 outside of one.
+    pub fn order(&self) -> u64 {
+        self.place.as_ref().map_or(0, |place| place.order)
+    }
+}
+
+impl<R> Change<R> {
+    /// The row is stored at this place.
+    pub fn put(row: R, place: impl Into<Option<Place>>) -> Self {
+        Self::Put(row, place.into())
+    }
+}
+
+impl<R, K> Clone for Records<R, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R, K> Copy for Records<R, K> {}
+
+impl<R, K> fmt::Debug for Records<R, K> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Records({})", self.kind)
+    }
+}
+
+impl<R, K> Records<R, K> {
+    /// The records of this kind.
+    pub const fn new(kind: &'static str) -> Self {
+        Self { kind, rows: PhantomData }
+    }
+
+    /// The record with this key.
+    pub fn id(&self, key: &str) -> RecordId {
+        RecordId::new(self.kind, key)
+    }
+
+    /// The write that removes a row that was read in this version.
+    pub fn remove(&self, key: &str, expected: Version) -> Write {
+        Write::Remove { id: self.id(key), expected }
+    }
+
+    /// Removes the row with this key, in whichever version. Nothing happens if there is none.
+    ///
+    /// # Errors
+    /// As for [`Records::update`].
+    pub async fn delete(&self, store: &dyn Store, key: &str) -> Result<(), StoreError> {
+        for _ in 0..MOST_RACES {
+            let Some(record) = store.get(self.id(key)).await? else { return Ok(()) };
+            let write = Write::Remove { id: record.id, expected: record.version };
+            if let Commit::Done(_) = store.commit(Batch::of(write)).await? {
+                return Ok(());
+            }
+        }
+        Err(StoreError::Contended(self.id(key).to_string()))
+    }
+}
+
+impl<R: Serialize, K> Records<R, K> {
+    /// The write that stores a row in place of the version that is known, or as a new one.
+    ///
+    /// # Errors
+    /// The row cannot be written as JSON.
+    pub fn put(
+        &self,
+        key: &str,
+        known: Option<Version>,
+        row: &R,
+        place: impl Into<Option<Place>>,
+    ) -> Result<Write, StoreError> {
+        let (id, place) = (self.id(key), place.into());
+        let value = serde_json::to_vec(row).map_err(|error| unreadable(&id, &error))?;
+        Ok(match known {
+            Some(expected) => Write::Replace { id, expected, value, place },
+            None => Write::Insert { id, value, place },
+        })
+    }
+
+    /// Stores a new row. `None` if there is one with this key.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn insert(
+        &self,
+        store: &dyn Store,
+        key: &str,
+        row: &R,
+        place: impl Into<Option<Place>>,
+    ) -> Result<Option<Version>, StoreError> {
+        let write = self.put(key, None, row, place)?;
+        match store.commit(Batch::of(write)).await? {
+            Commit::Done(version) => Ok(Some(version)),
+            Commit::Refused(_) => Ok(None),
+        }
+    }
+
+    /// Stores a row in place of a version. `None` if it has changed since.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn replace(
+        &self,
+        store: &dyn Store,
+        key: &str,
+        expected: Version,
+        row: &R,
+        place: impl Into<Option<Place>>,
+    ) -> Result<Option<Version>, StoreError> {
+        let write = self.put(key, Some(expected), row, place)?;
+        match store.commit(Batch::of(write)).await? {
+            Commit::Done(version) => Ok(Some(version)),
+            Commit::Refused(_) => Ok(None),
+        }
+    }
+}
+
+impl<R: DeserializeOwned, K: From<String>> Records<R, K> {
+    /// The row of a record of this kind.
+    ///
+    /// # Errors
+    /// The record holds something else.
+    pub fn read(&self, record: Record) -> Result<Stored<R, K>, StoreError> {
+        let row = serde_json::from_slice(&record.value)
+            .map_err(|error| unreadable(&record.id, &error))?;
+        Ok(Stored { id: record.id.key.into(), version: record.version, row, place: record.place })
+    }
+
+    /// The row with this key, if there is one.
+    ///
+    /// # Errors
+    /// The store fails, or the record holds something else.
+    pub async fn get(
+        &self,
+        store: &dyn Store,
+        key: &str,
+    ) -> Result<Option<Stored<R, K>>, StoreError> {
+        store.get(self.id(key)).await?.map(|record| self.read(record)).transpose()
+    }
+
+    /// The first rows of a queue of this kind, in its order.
+    ///
+    /// # Errors
+    /// As for [`Records::get`].
+    pub async fn first(
+        &self,
+        store: &dyn Store,
+        queue: &str,
+        most: usize,
+    ) -> Result<Vec<Stored<R, K>>, StoreError> {
+        let records = scan(store, queue, most).await?;
+        records.into_iter().map(|record| self.read(record)).collect()
+    }
+
+    /// All rows of a queue of this kind, in its order.
+    ///
+    /// # Errors
+    /// As for [`Records::get`].
+    pub async fn all(
+        &self,
+        store: &dyn Store,
+        queue: &str,
+    ) -> Result<Vec<Stored<R, K>>, StoreError> {
+        self.first(store, queue, usize::MAX).await
+    }
+}
+
+impl<R: Serialize + DeserializeOwned, K: From<String>> Records<R, K> {
+    /// Changes the row with this key: `decide` gets it, or `None` if there is none, and says what becomes of it. It is asked
+    /// again when somebody else has changed the row meanwhile. Returns the row that is stored; `None` if it stays as it is.
+    ///
+    /// # Errors
+    /// The store fails, or others change the row all the time.
+    pub async fn update(
+        &self,
+        store: &dyn Store,
+        key: &str,
+        mut decide: impl FnMut(Option<R>) -> Change<R>,
+    ) -> Result<Option<Stored<R, K>>, StoreError> {
+        for _ in 0..MOST_RACES {
+            let (known, row) = match self.get(store, key).await? {
+                Some(stored) => (Some(stored.version), Some(stored.row)),
+                None => (None, None),
+            };
+            let Change::Put(row, place) = decide(row) else { return Ok(None) };
+            let write = self.put(key, known, &row, place.clone())?;
+            if let Commit::Done(version) = store.commit(Batch::of(write)).await? {
+                return Ok(Some(Stored { id: key.to_owned().into(), version, row, place }));
+            }
+        }
+        Err(StoreError::Contended(self.id(key).to_string()))
+    }
+}
+
+/// The first records of a queue, in its order.
+///
+/// # Errors
+/// The store fails.
+pub async fn scan(store: &dyn Store, queue: &str, most: usize) -> Result<Vec<Record>, StoreError> {
+    let (mut all, mut after): (Vec<Record>, Option<Cursor>) = (Vec::new(), None);
+    while all.len() < most {
+        // A store may return fewer than it is asked for, and none only at the end.
+        let wanted = AT_ONCE.min(most - all.len());
+        let records = store.scan(queue.to_owned(), after, wanted).await?;
+        let Some(last) = records.last() else { break };
+        after = last.cursor();
+        all.extend(records);
+    }
+    Ok(all)
+}
+
+/// Removes what stands before `until` in a queue. What others change or remove meanwhile is left to them.
+///
+/// # Errors
+/// The store fails.
+pub async fn sweep(store: &dyn Store, queue: &str, until: u64) -> Result<(), StoreError> {
+    let mut races = 0;
+    loop {
+        let records = store.scan(queue.to_owned(), None, AT_ONCE).await?;
+        let is_old =
+            |record: &Record| record.place.as_ref().is_some_and(|place| place.order < until);
+        let writes: Vec<Write> = records
+            .into_iter()
+            .take_while(is_old)
+            .map(|record| Write::Remove { id: record.id, expected: record.version })
+            .collect();
+        if writes.is_empty() {
+            return Ok(());
+        }
+        if let Commit::Refused(_) = store.commit(writes.into()).await? {
+            races += 1;
+            if races >= MOST_RACES {
+                return Err(StoreError::Contended(queue.to_owned()));
+            }
+        }
+    }
+}
+
+fn unreadable(id: &RecordId, error: &serde_json::Error) -> StoreError {
+    StoreError::Row { id: id.to_string(), problem: error.to_string() }
+}
