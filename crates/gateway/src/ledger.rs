@@ -1,15 +1,20 @@
 //! The store, in the words of delivery.
 
 mod missing;
+mod pictures;
 
 pub(crate) use myclaw_files::now_ms;
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_store::{Batch, Change, Commit, Place, Records, Refusal, Store, Version, Write, sweep};
+use myclaw_store::{
+    Batch, Blob, Change, Commit, Place, Records, Refusal, Store, Version, Write, sweep,
+};
 
 use crate::GatewayError;
-use crate::rows::{Incoming, MessageId, MessageState, Origin, Outgoing, PartId, PartState};
+use crate::rows::{
+    Incoming, MessageId, MessageState, Origin, Outgoing, PartId, PartState, ReceivedFile,
+};
 
 /// The messages that came in.
 const INCOMING: Records<Incoming, MessageId> = Records::new("incoming");
@@ -23,7 +28,7 @@ const UNSENT: &str = "unsent";
 pub(crate) const OVER: &str = "over";
 /// Queue of the parts that were not delivered, or perhaps not, by that time.
 const TROUBLE: &str = "trouble";
-/// Files that came with messages: bytes.
+/// Files that came with messages, in stores of earlier versions: bytes.
 const FILES: Records<()> = Records::new("file");
 /// How long that is kept. No channel delivers a message again after so long a time; Telegram gives up after a day.
 pub(crate) const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -76,7 +81,7 @@ impl Ledger {
         &self,
         id: MessageId,
         row: Incoming,
-        files: Vec<(String, Vec<u8>)>,
+        files: Vec<Write>,
         parts: &[(PartId, Outgoing)],
     ) -> Result<Acceptance, GatewayError> {
         let stored = self.store_with(id, row, files, parts, Vec::new()).await?;
@@ -88,49 +93,47 @@ impl Ledger {
     pub(crate) async fn store_with(
         &self,
         id: MessageId,
-        row: Incoming,
-        files: Vec<(String, Vec<u8>)>,
+        mut row: Incoming,
+        files: Vec<Write>,
         parts: &[(PartId, Outgoing)],
         more: Vec<Write>,
     ) -> Result<Option<Acceptance>, GatewayError> {
+        let pictures = pictures::set_apart(&mut row)?;
         let place = match row.state {
             MessageState::Open => Place::last(OPEN),
             _ => Place::new(OVER, row.accepted_at),
         };
         // The message comes first among the conditions.
-        let mut writes = vec![INCOMING.put(id.as_str(), None, &row, place)?];
-        for (key, value) in files {
-            let id = FILES.id(&key);
-            writes.push(Write::Insert {
-                id,
-                value,
-                place: Some(Place::new(OVER, row.accepted_at)),
-            });
-        }
-        writes.extend(more);
-        match self.commit_with(writes, inserts(parts)?).await? {
+        let mut writes = pictures::put(&id, None, &row, place)?;
+        writes.extend(pictures.into_iter().chain(files).chain(more));
+        match self.commit_with(writes, inserts(parts)?).await?.0 {
             Commit::Done(version) => Ok(Some(Acceptance::New(Stored::new(id, version, row)))),
             Commit::Refused(Refusal::Exists(record)) if record.id == INCOMING.id(id.as_str()) => {
-                Ok(Some(Acceptance::Known(INCOMING.read(*record)?.row)))
+                let known = INCOMING.read(self.store(), *record).await?;
+                Ok(Some(Acceptance::Known(self.with_pictures(known).await?.row)))
             }
             Commit::Refused(_) => Ok(None),
         }
     }
 
-    /// Carries out `writes`, with those of `parts` that are not stored yet.
+    /// Carries out `writes` with those of `parts`, or alone if the parts, which are always stored together, are stored
+    /// already. Also says whether the parts were.
     async fn commit_with(
         &self,
         writes: Vec<Write>,
-        mut parts: Vec<Write>,
-    ) -> Result<Commit, GatewayError> {
-        loop {
-            let all: Vec<Write> = writes.iter().chain(&parts).cloned().collect();
-            let commit = self.store.commit(all.into()).await?;
-            let Commit::Refused(Refusal::Exists(record)) = &commit else { return Ok(commit) };
-            let Some(at) = parts.iter().position(|part| *part.id() == record.id) else {
-                return Ok(commit);
-            };
-            parts.remove(at);
+        parts: Vec<Write>,
+    ) -> Result<(Commit, bool), GatewayError> {
+        let all: Vec<Write> = writes.iter().chain(&parts).cloned().collect();
+        let commit = self.store.commit(all.into()).await?;
+        let are_there = match &commit {
+            Commit::Refused(Refusal::Exists(record)) => {
+                parts.iter().any(|part| *part.id() == record.id)
+            }
+            _ => false,
+        };
+        match are_there {
+            true => Ok((self.store.commit(writes.into()).await?, true)),
+            false => Ok((commit, false)),
         }
     }
 
@@ -160,8 +163,11 @@ impl Ledger {
     }
 
     /// The bytes of a file that came with a message.
-    pub(crate) async fn file(&self, key: &str) -> Result<Option<Vec<u8>>, GatewayError> {
-        Ok(self.store.get(FILES.id(key)).await?.map(|record| record.value))
+    pub(crate) async fn file(&self, file: &ReceivedFile) -> Result<Option<Vec<u8>>, GatewayError> {
+        match &file.blob {
+            Some(blob) => Ok(blob.read(self.store()).await?),
+            None => Ok(self.store.get(FILES.id(&file.key)).await?.map(|record| record.value)),
+        }
     }
 
     /// Step 1 for a message that nobody sent, together with `batch`. `None` if a condition of the batch does not hold.
@@ -171,7 +177,7 @@ impl Ledger {
         id: MessageId,
         row: Incoming,
     ) -> Result<Option<OpenMessage>, GatewayError> {
-        batch.writes.push(self.insert_open(&id, &row)?);
+        batch.writes.extend(self.insert_open(&id, &row)?);
         match self.store.commit(batch).await? {
             Commit::Done(version) => Ok(Some(Stored::new(id, version, row))),
             Commit::Refused(_) => Ok(None),
@@ -185,35 +191,40 @@ impl Ledger {
         id: &MessageId,
         reason: &str,
     ) -> Result<Option<Incoming>, GatewayError> {
-        let (mut before, mut files) = (None, Vec::new());
+        let (mut before, mut files, mut pictures) = (None, Vec::new(), None);
         let forget = |row: Option<Incoming>| {
             before.clone_from(&row);
             files.clear();
             let Some(row) = row.filter(|row| row.state != MessageState::Open) else {
                 return Change::Keep;
             };
-            files.extend(row.origin.files.iter().map(|file| file.key.clone()));
+            files.clone_from(&row.origin.files);
+            pictures.clone_from(&row.pictures);
             let state = MessageState::Dropped { reason: reason.to_owned(), parts: Vec::new() };
             let (text, images) = (String::new(), Vec::new());
             let origin = Origin { files: Vec::new(), outside: Vec::new(), ..row.origin };
             let place = Place::new(OVER, row.accepted_at);
-            let empty = Incoming { text, images, context: None, said: None, state, origin, ..row };
+            let (context, said, pictures) = (None, None, None);
+            let empty = Incoming { text, images, pictures, context, said, state, origin, ..row };
             Change::put(empty, place)
         };
         INCOMING.update(self.store(), id.as_str(), forget).await?;
-        for key in &files {
-            FILES.delete(self.store(), key).await?;
+        for file in files.iter().filter(|file| file.blob.is_none()) {
+            FILES.delete(self.store(), &file.key).await?;
+        }
+        for blob in files.iter().filter_map(|file| file.blob.as_ref()).chain(&pictures) {
+            blob.delete(self.store()).await?;
         }
         Ok(before)
     }
 
-    /// The write that adds a message without an answer.
+    /// The writes that add a message without an answer.
     pub(crate) fn insert_open(
         &self,
         id: &MessageId,
         row: &Incoming,
-    ) -> Result<Write, GatewayError> {
-        Ok(INCOMING.put(id.as_str(), None, row, Place::last(OPEN))?)
+    ) -> Result<Vec<Write>, GatewayError> {
+        Ok(INCOMING.put_any_size(id.as_str(), None, row, Place::last(OPEN))?)
     }
 
     /// Step 5: stores the parts of an answer or a report, and marks the messages, in one transaction. Parts that are
@@ -231,16 +242,12 @@ impl Ledger {
         for message in messages {
             let row = Incoming { state: state(message), ..message.row.clone() };
             let place = Place::new(OVER, now);
-            marks.push(INCOMING.put(message.id.as_str(), Some(message.version), &row, place)?);
+            marks.extend(pictures::put(&message.id, Some(message.version), &row, place)?);
         }
-        let all: Vec<Write> = marks.iter().cloned().chain(inserts(&parts)?).collect();
-        if let Commit::Done(version) = self.store.commit(all.into()).await? {
-            return Ok(Some((stored(parts, version), version)));
-        }
-        // Either the parts are stored already, which are stored together, or somebody else was faster.
-        Ok(match self.store.commit(marks.into()).await? {
-            Commit::Done(version) => Some((Vec::new(), version)),
-            Commit::Refused(_) => None,
+        Ok(match self.commit_with(marks, inserts(&parts)?).await? {
+            (Commit::Done(version), false) => Some((stored(parts, version), version)),
+            (Commit::Done(version), true) => Some((Vec::new(), version)),
+            (Commit::Refused(_), _) => None,
         })
     }
 
@@ -252,7 +259,8 @@ impl Ledger {
 
     /// The message with this id.
     pub(crate) async fn message(&self, id: &MessageId) -> Result<Option<Incoming>, GatewayError> {
-        Ok(INCOMING.get(self.store(), id.as_str()).await?.map(|stored| stored.row))
+        let Some(stored) = INCOMING.get(self.store(), id.as_str()).await? else { return Ok(None) };
+        Ok(Some(self.with_pictures(stored).await?.row))
     }
 
     /// The part with this id.
@@ -262,7 +270,11 @@ impl Ledger {
 
     /// All messages without an answer, the oldest first.
     pub(crate) async fn open_messages(&self) -> Result<Vec<OpenMessage>, GatewayError> {
-        Ok(INCOMING.all(self.store(), OPEN).await?)
+        let mut open = INCOMING.all(self.store(), OPEN).await?;
+        for message in open.iter_mut().filter(|message| message.row.pictures.is_some()) {
+            *message = self.with_pictures(message.clone()).await?;
+        }
+        Ok(open)
     }
 
     /// Those of these messages that are still open, with their versions of now, and the rows of the others.
@@ -295,16 +307,17 @@ impl Ledger {
         for queue in [OVER, TROUBLE] {
             sweep(self.store(), queue, until).await?;
         }
-        Ok(())
+        Ok(Blob::sweep(self.store()).await?)
     }
 }
 
 /// The writes that add parts.
 fn inserts(parts: &[(PartId, Outgoing)]) -> Result<Vec<Write>, GatewayError> {
-    let write = |(id, part): &(PartId, Outgoing)| {
-        Ok(OUTGOING.put(id.as_str(), None, part, place_of(part))?)
-    };
-    parts.iter().map(write).collect()
+    let mut writes = Vec::with_capacity(parts.len());
+    for (id, part) in parts {
+        writes.extend(OUTGOING.put_any_size(id.as_str(), None, part, place_of(part))?);
+    }
+    Ok(writes)
 }
 
 /// The queue of a part.

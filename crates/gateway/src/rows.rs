@@ -8,6 +8,7 @@ use std::fmt;
 use std::ops::Range;
 
 use myclaw_channels::{Button, EMAIL, SOCKET, WEBHOOK};
+use myclaw_store::Blob;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,9 @@ pub struct Incoming {
     /// Pictures that belong to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ImageContent>,
+    /// The pictures in the store, where they are not in the row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pictures: Option<Blob>,
     /// What the program that sent it asks for besides an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Box<ProgramRequest>>,
@@ -101,7 +105,7 @@ pub struct Origin {
     /// The channel's id of the message, to which an answer refers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_id: Option<String>,
-    /// The files that came with it, which are records of their own.
+    /// The files that came with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<ReceivedFile>,
     /// The bytes of the text that the sender wrote, where it is not quoted line by line: they are not the program's own.
@@ -115,7 +119,11 @@ pub struct Origin {
 pub struct ReceivedFile {
     /// The name that the sender gave, without anything that could be a path.
     pub name: String,
-    /// Key of the record with its bytes.
+    /// Its bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blob: Option<Blob>,
+    /// Key of the record with its bytes, in rows of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
 }
 
@@ -362,6 +370,7 @@ impl Incoming {
             context: None,
             origin: Origin::default(),
             images: Vec::new(),
+            pictures: None,
             asked: None,
             calls: Vec::new(),
             is_cut: false,

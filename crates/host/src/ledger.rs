@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub(crate) use myclaw_store::Stored;
-use myclaw_store::{Batch, Change, Commit, Place, Records, Store, Version, Write, sweep};
+use myclaw_store::{Batch, Blob, Change, Commit, Place, Records, Store, Version, Write, sweep};
 
 use crate::rows::{GroupState, Message, MessageState, Part, Task, TaskState};
 use crate::{Folder, HostError};
@@ -106,18 +106,20 @@ impl Ledger {
         Ok(MESSAGES.first(&*self.store, &overheard_queue(folder), most).await?)
     }
 
-    /// The end of a message, for a batch. `None` if it has ended already.
+    /// The end of a message, for a batch. Nothing if it has ended already.
     pub(crate) async fn end_message(
         &self,
         key: &str,
         state: MessageState,
-    ) -> Result<Option<Write>, HostError> {
+    ) -> Result<Vec<Write>, HostError> {
         let is_over =
             |row: &Message| matches!(row.state, MessageState::Answered | MessageState::Reported);
         let stored = MESSAGES.get(&*self.store, key).await?;
-        let Some(stored) = stored.filter(|stored| !is_over(&stored.row)) else { return Ok(None) };
+        let Some(stored) = stored.filter(|stored| !is_over(&stored.row)) else {
+            return Ok(Vec::new());
+        };
         let row = Message { state, ..stored.row };
-        Ok(Some(MESSAGES.put(key, Some(stored.version), &row, self.over())?))
+        Ok(MESSAGES.put_any_size(key, Some(stored.version), &row, self.over())?)
     }
 
     /// A change of a message that keeps its place, for a batch.
@@ -125,8 +127,8 @@ impl Ledger {
         &self,
         stored: &Stored<Message>,
         row: &Message,
-    ) -> Result<Write, HostError> {
-        Ok(MESSAGES.put(&stored.id, Some(stored.version), row, stored.place.clone())?)
+    ) -> Result<Vec<Write>, HostError> {
+        Ok(MESSAGES.put_any_size(&stored.id, Some(stored.version), row, stored.place.clone())?)
     }
 
     /// A message by its key.
@@ -135,8 +137,8 @@ impl Ledger {
     }
 
     /// A part for a batch.
-    pub(crate) fn new_part(&self, part: &Part) -> Result<Write, HostError> {
-        Ok(PARTS.put(&part.outbound.id, None, part, Place::last(UNSENT))?)
+    pub(crate) fn new_part(&self, part: &Part) -> Result<Vec<Write>, HostError> {
+        Ok(PARTS.put_any_size(&part.outbound.id, None, part, Place::last(UNSENT))?)
     }
 
     /// Stores a part alone. False if one with this id is there already.
@@ -152,7 +154,8 @@ impl Ledger {
 
     /// Notes that a part was delivered.
     pub(crate) async fn sent(&self, part: &Stored<Part>) -> Result<(), HostError> {
-        self.commit(vec![PARTS.put(&part.id, Some(part.version), &part.row, self.over())?]).await
+        let place = self.over();
+        self.commit(PARTS.put_any_size(&part.id, Some(part.version), &part.row, place)?).await
     }
 
     /// The state of a group; that of a new one if nothing is stored.
@@ -257,7 +260,8 @@ impl Ledger {
     pub(crate) async fn prune(&self) -> Result<(), HostError> {
         let kept = u64::try_from(KEPT.as_millis()).unwrap_or(u64::MAX);
         let before = now_ms().saturating_sub(kept);
-        Ok(sweep(&*self.store, OVER, before).await?)
+        sweep(&*self.store, OVER, before).await?;
+        Ok(Blob::sweep(&*self.store).await?)
     }
 
     /// Carries out a batch that nothing else can be in the way of.

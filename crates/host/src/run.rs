@@ -280,10 +280,10 @@ impl Run<'_> {
     }
 
     /// The part of a block's text, if it has one for the chat.
-    fn answer(&mut self, block: &Block) -> Result<Option<myclaw_store::Write>, HostError> {
+    fn answer(&mut self, block: &Block) -> Result<Vec<myclaw_store::Write>, HostError> {
         let text = without_internal(block.result.as_deref().unwrap_or_default());
         if text.is_empty() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         if let Some(run) = &mut self.state.row.run {
             run.query = Query::Spoke;
@@ -295,7 +295,7 @@ impl Run<'_> {
             false => OutboundKind::Message,
         };
         let part = part(&self.group.jid, kind, text, Vec::new());
-        self.shared.ledger.new_part(&part).map(Some)
+        self.shared.ledger.new_part(&part)
     }
 
     /// The end of the messages that a query has answered: those of the prompt, and those of the files it took.

@@ -112,7 +112,7 @@ async fn hear(
         };
         row.text = format!("{}\n{shown}", row.text).trim_start().to_owned();
     }
-    shared.ledger.commit(vec![shared.ledger.changed_message(message, &row)?]).await?;
+    shared.ledger.commit(shared.ledger.changed_message(message, &row)?).await?;
     for name in &message.row.unheard {
         drop(std::fs::remove_file(directory.join(name)));
     }

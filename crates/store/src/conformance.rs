@@ -5,6 +5,12 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a check that fails is a failed test")]
 
 pub mod crash;
+mod many;
+
+pub use many::{
+    blobs_are_whole, no_record_is_missed, partitions_are_apart, queues_are_watched,
+    the_last_place_follows_the_order_of_the_store, two_see_each_other,
+};
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,8 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::{
-    Batch, Claim, ClaimRequest, Commit, MAX_KEY_BYTES, Place, Record, RecordId, Refusal, Store,
-    StoreError, Version, Write,
+    Batch, Claim, ClaimRequest, Commit, MAX_KEY_BYTES, MAX_VALUE_BYTES, Partition, Place, QueueId,
+    Record, RecordId, Refusal, Store, StoreError, Version, Write,
 };
 
 /// A lease that no test outlives by itself.
@@ -117,9 +123,9 @@ pub async fn queues_are_in_order(store: Arc<dyn Store>) {
     done(store.commit(Batch::of(insert(&id("elsewhere"), "", Some(Place::new("q", 0))))).await);
     assert_eq!(keys(&*store, "queue").await, ["e", "a", "b", "c", "d"]);
 
-    let first = store.scan("queue".to_owned(), None, 2).await.expect("a store that works");
+    let first = store.scan(QueueId::new("queue"), None, 2).await.expect("a store that works");
     let cursor = first.last().and_then(Record::cursor);
-    let rest = store.scan("queue".to_owned(), cursor, 10).await.expect("a store that works");
+    let rest = store.scan(QueueId::new("queue"), cursor, 10).await.expect("a store that works");
     assert_eq!(names(&first), ["e", "a"]);
     assert_eq!(names(&rest), ["b", "c", "d"]);
 
@@ -159,7 +165,7 @@ pub async fn claims_are_fenced(store: Arc<dyn Store>, clock: TestClock) {
     clock.set(begun + 1_000 * LEASE.as_millis() as u64);
     // Nobody else has claimed it yet, so the holder may still finish.
     let (_, second) = one(claim(&*store, "second", 10).await);
-    assert!(second.epoch() > first.epoch(), "the epoch does not grow");
+    assert!(second.epoch > first.epoch, "the epoch does not grow");
     assert!(!store.renew(first.clone(), LEASE).await.expect("a store that works"));
     let late = store.commit(Batch::of(replace(&id, version, "late", None)).under(first)).await;
     assert_eq!(late.expect("a store that works"), Commit::Refused(Refusal::Fenced(id.clone())));
@@ -171,7 +177,7 @@ pub async fn claims_are_fenced(store: Arc<dyn Store>, clock: TestClock) {
         store.commit(Batch::of(replace(&id, version, "again", Some(Place::new("jobs", 10))))).await,
     );
     let (_, third) = one(claim(&*store, "third", 10).await);
-    assert!(third.epoch() > second.epoch(), "the epoch does not grow");
+    assert!(third.epoch > second.epoch, "the epoch does not grow");
 }
 
 /// Many claimers share a queue: each record goes to exactly one, the first ones first.
@@ -236,6 +242,18 @@ pub async fn limits_hold(store: Arc<dyn Store>) {
     }
     let most = RecordId::new("thing", "k".repeat(MAX_KEY_BYTES));
     done(store.commit(Batch::of(insert(&most, "", None))).await);
+    let (large, id) = ("v".repeat(MAX_VALUE_BYTES), RecordId::new("thing", "large"));
+    done(store.commit(Batch::of(insert(&id, &large, None))).await);
+    let id = RecordId::new("thing", "too large");
+    let refused = store.commit(Batch::of(insert(&id, &(large + "v"), None))).await;
+    assert!(matches!(refused, Err(StoreError::Unusable(_))), "{refused:?}");
+    let other = RecordId::new("thing", "one").of(Partition::new("other"));
+    let both = vec![insert(&id, "", None), insert(&other, "", None)];
+    let refused = store.commit(both.into()).await;
+    assert!(
+        matches!(refused, Err(StoreError::Unusable(_))),
+        "a batch of two partitions: {refused:?}"
+    );
 }
 
 fn insert(id: &RecordId, value: &str, place: Option<Place>) -> Write {
@@ -247,7 +265,7 @@ fn replace(id: &RecordId, expected: Version, value: &str, place: Option<Place>) 
 }
 
 fn request(owner: &str, up_to: u64, most: usize) -> ClaimRequest {
-    ClaimRequest { queue: "jobs".to_owned(), up_to, owner: owner.to_owned(), lease: LEASE, most }
+    ClaimRequest { queue: QueueId::new("jobs"), up_to, owner: owner.to_owned(), lease: LEASE, most }
 }
 
 async fn claim(store: &dyn Store, owner: &str, up_to: u64) -> Vec<(Record, Claim)> {
@@ -265,7 +283,7 @@ async fn found(store: &dyn Store, id: &RecordId) -> Record {
 }
 
 async fn keys(store: &dyn Store, queue: &str) -> Vec<String> {
-    names(&store.scan(queue.to_owned(), None, 100).await.expect("a store that works"))
+    names(&store.scan(QueueId::new(queue), None, 100).await.expect("a store that works"))
 }
 
 fn names(records: &[Record]) -> Vec<String> {

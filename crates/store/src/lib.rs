@@ -2,51 +2,52 @@
 //! said in a session.
 //!
 //! The trait [`Store`] is narrow, so that a replicated database can implement it: insert if absent, compare and set by
-//! version, the ordered scan of a queue, claims with a lease and an epoch, and one atomic batch over a few keys. There
-//! are no joins and no long transactions. [`SqliteStore`] is the implementation for one machine. With the feature
-//! `conformance`, the module of that name holds the tests that every implementation passes.
+//! version, the ordered scan of a queue, waiting for its changes, claims with a lease and an epoch, and one atomic batch
+//! over a few keys. There are no joins and no long transactions. [`SqliteStore`] is the implementation for one machine,
+//! [`MemoryStore`] the one for tests. With the feature `conformance`, the module of that name holds the tests that every
+//! implementation passes.
+//!
+//! Those who use a store read and write rows with [`Records`].
 //!
 //! This crate does not know what the records mean, and nothing about HTTP or channels.
 #![forbid(unsafe_code)]
 
+mod blob;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod memory;
 mod record;
 mod records;
 mod sqlite;
+mod watch;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+pub use blob::{Blob, MAX_BLOB_BYTES};
 pub use error::StoreError;
 pub use futures_util::future::BoxFuture;
-pub use record::{Batch, Claim, Commit, Cursor, Place, Record, RecordId, Refusal, Version, Write};
+pub use memory::MemoryStore;
+pub use record::{
+    Batch, Claim, ClaimRequest, Commit, Cursor, Partition, Place, QueueId, Record, RecordId,
+    Refusal, Version, Write,
+};
 pub use records::{Change, Records, Stored, scan, sweep};
 pub use sqlite::{SqliteStore, change_values};
+pub use watch::{QueueWatch, Watches};
 
 /// Longest key of a record, and longest name of a kind, a queue or an owner, in bytes.
 pub const MAX_KEY_BYTES: usize = 1_024;
-/// Largest value of a record, in bytes. Room for a message with several pictures.
-pub const MAX_VALUE_BYTES: usize = 32 * 1024 * 1024;
+/// Largest value of a record, in bytes. What is larger is a [`Blob`].
+pub const MAX_VALUE_BYTES: usize = 1024 * 1024;
 /// Most writes in one batch.
 pub const MAX_BATCH: usize = 1_024;
 /// Most records that one scan or one claim returns.
 pub const MAX_SCAN: usize = 1_000;
 
-/// Which records a claim takes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimRequest {
-    /// The queue.
-    pub queue: String,
-    /// Only records whose place is at most this: with due times as places, those that are due.
-    pub up_to: u64,
-    /// Who claims them, for people who look into the store.
-    pub owner: String,
-    /// How long nobody else can claim them, by the store's clock.
-    pub lease: Duration,
-    /// Most records.
-    pub most: usize,
-}
+/// Milliseconds since the Unix epoch, for leases.
+pub type StoreClock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// A store of records.
 ///
@@ -66,13 +67,18 @@ pub trait Store: Send + Sync + 'static {
     /// The store cannot be read.
     fn get(&self, id: RecordId) -> BoxFuture<'_, Result<Option<Record>, StoreError>>;
 
-    /// The records of a queue in their order, from the first after `after` on; at most `most`.
+    /// The records of a queue in their order, from the first after `after` on; at most `most`. Fewer do not mean that the
+    /// queue has ended; none do.
+    ///
+    /// A scan that continues at the last record of the one before misses nothing that enters at the same or a later place:
+    /// what a scan has passed is complete. A database that numbers records before they are committed has to hold back those
+    /// behind which an unfinished transaction may still put one.
     ///
     /// # Errors
     /// The store cannot be read.
     fn scan(
         &self,
-        queue: String,
+        queue: QueueId,
         after: Option<Cursor>,
         most: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>>;
@@ -86,6 +92,10 @@ pub trait Store: Send + Sync + 'static {
         &self,
         request: ClaimRequest,
     ) -> BoxFuture<'_, Result<Vec<(Record, Claim)>, StoreError>>;
+
+    /// Waits for changes of a queue: records that enter it, leave it, or change in it, whoever writes them. It wakes at most a
+    /// second after the change. That a lease ends is no change.
+    fn watch(&self, queue: QueueId) -> QueueWatch;
 
     /// Makes a lease end `lease` from now. False if somebody else has claimed the record since, or it is gone.
     ///

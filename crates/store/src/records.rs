@@ -17,10 +17,15 @@ use std::marker::PhantomData;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Batch, Commit, Cursor, Place, Record, RecordId, Store, StoreError, Version, Write};
+use crate::{
+    Batch, Blob, Commit, Cursor, MAX_VALUE_BYTES, Place, QueueId, Record, RecordId, Store,
+    StoreError, Version, Write,
+};
 
 /// Records that are read or removed at once.
 const AT_ONCE: usize = 200;
+/// Begins the value of a record with the name of a blob that holds the row. No JSON begins with it.
+const ELSEWHERE: u8 = 0;
 /// How often a change is decided again because somebody else changed the row.
 const MOST_RACES: usize = 20;
 
@@ -118,7 +123,8 @@ impl<R, K> Records<R, K> {
 }
 
 impl<R: Serialize, K> Records<R, K> {
-    /// The write that stores a row in place of the version that is known, or as a new one.
+    /// The write that stores a row in place of the version that is known, or as a new one. For rows that are never larger
+    /// than a value may be; [`Records::put_any_size`] is for the others.
     ///
     /// # Errors
     /// The row cannot be written as JSON.
@@ -129,12 +135,48 @@ impl<R: Serialize, K> Records<R, K> {
         row: &R,
         place: impl Into<Option<Place>>,
     ) -> Result<Write, StoreError> {
-        let (id, place) = (self.id(key), place.into());
-        let value = serde_json::to_vec(row).map_err(|error| unreadable(&id, &error))?;
-        Ok(match known {
+        let value = serde_json::to_vec(row).map_err(|error| unreadable(&self.id(key), &error))?;
+        Ok(self.write(key, known, value, place.into()))
+    }
+
+    fn write(
+        &self,
+        key: &str,
+        known: Option<Version>,
+        value: Vec<u8>,
+        place: Option<Place>,
+    ) -> Write {
+        let id = self.id(key);
+        match known {
             Some(expected) => Write::Replace { id, expected, value, place },
             None => Write::Insert { id, value, place },
-        })
+        }
+    }
+
+    /// The writes that store a row in place of the version that is known, or as a new one: the record's first, and for a row
+    /// that is too large those of a blob.
+    ///
+    /// # Errors
+    /// The row cannot be written as JSON, or is larger than a blob.
+    pub fn put_any_size(
+        &self,
+        key: &str,
+        known: Option<Version>,
+        row: &R,
+        place: impl Into<Option<Place>>,
+    ) -> Result<Vec<Write>, StoreError> {
+        let json = |error| unreadable(&self.id(key), &error);
+        let mut value = serde_json::to_vec(row).map_err(json)?;
+        let mut chunks = Vec::new();
+        if value.len() > MAX_VALUE_BYTES {
+            let (blob, writes) = Blob::put(&value)?;
+            value = vec![ELSEWHERE];
+            serde_json::to_writer(&mut value, &blob).map_err(json)?;
+            chunks = writes;
+        }
+        let mut writes = vec![self.write(key, known, value, place.into())];
+        writes.extend(chunks);
+        Ok(writes)
     }
 
     /// Stores a new row. `None` if there is one with this key.
@@ -148,8 +190,7 @@ impl<R: Serialize, K> Records<R, K> {
         row: &R,
         place: impl Into<Option<Place>>,
     ) -> Result<Option<Version>, StoreError> {
-        let write = self.put(key, None, row, place)?;
-        match store.commit(Batch::of(write)).await? {
+        match store.commit(self.put_any_size(key, None, row, place)?.into()).await? {
             Commit::Done(version) => Ok(Some(version)),
             Commit::Refused(_) => Ok(None),
         }
@@ -167,8 +208,7 @@ impl<R: Serialize, K> Records<R, K> {
         row: &R,
         place: impl Into<Option<Place>>,
     ) -> Result<Option<Version>, StoreError> {
-        let write = self.put(key, Some(expected), row, place)?;
-        match store.commit(Batch::of(write)).await? {
+        match store.commit(self.put_any_size(key, Some(expected), row, place)?.into()).await? {
             Commit::Done(version) => Ok(Some(version)),
             Commit::Refused(_) => Ok(None),
         }
@@ -179,11 +219,27 @@ impl<R: DeserializeOwned, K: From<String>> Records<R, K> {
     /// The row of a record of this kind.
     ///
     /// # Errors
-    /// The record holds something else.
-    pub fn read(&self, record: Record) -> Result<Stored<R, K>, StoreError> {
-        let row = serde_json::from_slice(&record.value)
-            .map_err(|error| unreadable(&record.id, &error))?;
-        Ok(Stored { id: record.id.key.into(), version: record.version, row, place: record.place })
+    /// The record holds something else, or the store fails.
+    pub async fn read(
+        &self,
+        store: &dyn Store,
+        record: Record,
+    ) -> Result<Stored<R, K>, StoreError> {
+        let json = |error| unreadable(&record.id, &error);
+        let row = match record.value.split_first() {
+            Some((&ELSEWHERE, name)) => {
+                let blob: Blob = serde_json::from_slice(name).map_err(json)?;
+                let gone = || StoreError::Row {
+                    id: record.id.to_string(),
+                    problem: "a part of it is gone".to_owned(),
+                };
+                let bytes = blob.read(store).await?.ok_or_else(gone)?;
+                serde_json::from_slice(&bytes).map_err(json)?
+            }
+            _ => serde_json::from_slice(&record.value).map_err(json)?,
+        };
+        let Record { id, version, place, .. } = record;
+        Ok(Stored { id: id.key.into(), version, row, place })
     }
 
     /// The row with this key, if there is one.
@@ -195,7 +251,10 @@ impl<R: DeserializeOwned, K: From<String>> Records<R, K> {
         store: &dyn Store,
         key: &str,
     ) -> Result<Option<Stored<R, K>>, StoreError> {
-        store.get(self.id(key)).await?.map(|record| self.read(record)).transpose()
+        match store.get(self.id(key)).await? {
+            Some(record) => Ok(Some(self.read(store, record).await?)),
+            None => Ok(None),
+        }
     }
 
     /// The first rows of a queue of this kind, in its order.
@@ -208,8 +267,11 @@ impl<R: DeserializeOwned, K: From<String>> Records<R, K> {
         queue: &str,
         most: usize,
     ) -> Result<Vec<Stored<R, K>>, StoreError> {
-        let records = scan(store, queue, most).await?;
-        records.into_iter().map(|record| self.read(record)).collect()
+        let mut rows = Vec::new();
+        for record in scan(store, queue, most).await? {
+            rows.push(self.read(store, record).await?);
+        }
+        Ok(rows)
     }
 
     /// All rows of a queue of this kind, in its order.
@@ -243,8 +305,8 @@ impl<R: Serialize + DeserializeOwned, K: From<String>> Records<R, K> {
                 None => (None, None),
             };
             let Change::Put(row, place) = decide(row) else { return Ok(None) };
-            let write = self.put(key, known, &row, place.clone())?;
-            if let Commit::Done(version) = store.commit(Batch::of(write)).await? {
+            let writes = self.put_any_size(key, known, &row, place.clone())?;
+            if let Commit::Done(version) = store.commit(writes.into()).await? {
                 return Ok(Some(Stored { id: key.to_owned().into(), version, row, place }));
             }
         }
@@ -261,7 +323,7 @@ pub async fn scan(store: &dyn Store, queue: &str, most: usize) -> Result<Vec<Rec
     while all.len() < most {
         // A store may return fewer than it is asked for, and none only at the end.
         let wanted = AT_ONCE.min(most - all.len());
-        let records = store.scan(queue.to_owned(), after, wanted).await?;
+        let records = store.scan(QueueId::new(queue), after, wanted).await?;
         let Some(last) = records.last() else { break };
         after = last.cursor();
         all.extend(records);
@@ -276,7 +338,7 @@ pub async fn scan(store: &dyn Store, queue: &str, most: usize) -> Result<Vec<Rec
 pub async fn sweep(store: &dyn Store, queue: &str, until: u64) -> Result<(), StoreError> {
     let mut races = 0;
     loop {
-        let records = store.scan(queue.to_owned(), None, AT_ONCE).await?;
+        let records = store.scan(QueueId::new(queue), None, AT_ONCE).await?;
         let is_old =
             |record: &Record| record.place.as_ref().is_some_and(|place| place.order < until);
         let writes: Vec<Write> = records

@@ -11,14 +11,14 @@ mod write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use myclaw_files::{LockFile, LockWait, create_private_directory, is_locked, parent_of};
+use myclaw_files::{LockFile, LockWait, create_private_directory, is_locked, now_ms, parent_of};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    Batch, BoxFuture, Claim, ClaimRequest, Commit, Cursor, MAX_BATCH, MAX_KEY_BYTES, MAX_SCAN,
-    MAX_VALUE_BYTES, Record, RecordId, Store, StoreError,
+    Batch, BoxFuture, Claim, ClaimRequest, Commit, Cursor, MAX_SCAN, QueueId, QueueWatch, Record,
+    RecordId, Store, StoreClock, StoreError, Watches,
 };
 use read::{Reader, Reading};
 use write::{Task, Writer};
@@ -26,8 +26,8 @@ use write::{Task, Writer};
 /// Calls that wait for one of the two threads. Further callers wait for a place.
 const MOST_WAITING: usize = 256;
 
-/// Milliseconds since the Unix epoch, for leases.
-pub(crate) type StoreClock = Arc<dyn Fn() -> u64 + Send + Sync>;
+/// How often the watches of a shared database wake, because another process may have written.
+const SHARED_POLL: Duration = Duration::from_millis(250);
 
 /// A store in an SQLite file. Dropping it stores what was handed over, and waits for that.
 #[derive(Debug)]
@@ -36,8 +36,18 @@ pub struct SqliteStore {
     reads: Option<mpsc::Sender<Reading>>,
     threads: Vec<JoinHandle<()>>,
     path: PathBuf,
-    /// Released last, after both threads have ended.
-    _lock: LockFile,
+    watches: Arc<Watches>,
+    /// Released last, after both threads have ended. A shared database has none.
+    _lock: Option<LockFile>,
+}
+
+/// Who may have a database open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// One process at a time.
+    Alone,
+    /// Several, which is for tests: production has one process on one database file.
+    Shared,
 }
 
 /// Changes the values of all records in the database at `path`, as a whole and for good: older values are overwritten. `change`
@@ -64,24 +74,43 @@ impl SqliteStore {
     /// # Errors
     /// Another process has it open, a newer version has written it, it is damaged, or it cannot be opened.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::open_with_clock(path, Arc::new(system_time))
+        Self::open_with_clock(path, Arc::new(now_ms))
     }
 
     /// Like [`SqliteStore::open`], with another clock for the leases: milliseconds since the Unix epoch.
     ///
     /// # Errors
     /// As for [`SqliteStore::open`].
-    pub fn open_with_clock(
-        path: &Path,
-        clock: Arc<dyn Fn() -> u64 + Send + Sync>,
-    ) -> Result<Self, StoreError> {
+    pub fn open_with_clock(path: &Path, clock: StoreClock) -> Result<Self, StoreError> {
+        Self::open_as(path, clock, Sharing::Alone)
+    }
+
+    /// Like [`SqliteStore::open_with_clock`], and others may have the database open in the same way. For tests of several
+    /// writers.
+    ///
+    /// # Errors
+    /// As for [`SqliteStore::open`], but for the other process.
+    pub fn open_shared(path: &Path, clock: StoreClock) -> Result<Self, StoreError> {
+        Self::open_as(path, clock, Sharing::Shared)
+    }
+
+    fn open_as(path: &Path, clock: StoreClock, sharing: Sharing) -> Result<Self, StoreError> {
         let directory = parent_of(path);
         create_private_directory(&directory)
             .map_err(|error| StoreError::io("create the directory", &directory, &error))?;
         let lock_path = lock_path(path);
-        let lock = LockFile::acquire(&lock_path, LockWait::Fail)
-            .map_err(|error| StoreError::lock(lock_path, error))?;
-        let writer = Writer::open(path, clock)?;
+        let lock = match sharing {
+            Sharing::Alone => Some(
+                LockFile::acquire(&lock_path, LockWait::Fail)
+                    .map_err(|error| StoreError::lock(lock_path, error))?,
+            ),
+            Sharing::Shared => None,
+        };
+        let watches = Arc::new(match sharing {
+            Sharing::Alone => Watches::default(),
+            Sharing::Shared => Watches::polling(SHARED_POLL),
+        });
+        let writer = Writer::open(path, clock, sharing, Arc::clone(&watches))?;
         let reader = Reader::open(path)?;
         let (writes, write_tasks) = mpsc::channel(MOST_WAITING);
         let (reads, read_tasks) = mpsc::channel(MOST_WAITING);
@@ -90,7 +119,7 @@ impl SqliteStore {
             spawn(path, "store-read", move || reader.serve(read_tasks))?,
         ];
         let (writes, reads) = (Some(writes), Some(reads));
-        Ok(Self { writes, reads, threads, path: path.to_owned(), _lock: lock })
+        Ok(Self { writes, reads, threads, path: path.to_owned(), watches, _lock: lock })
     }
 
     /// True if a process has the database at `path` open. Creates nothing.
@@ -134,26 +163,26 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Commit, StoreError>> {
         Box::pin(async move {
-            check_batch(&batch)?;
+            batch.check()?;
             self.write(|reply| Task::Commit(batch, reply)).await
         })
     }
 
     fn get(&self, id: RecordId) -> BoxFuture<'_, Result<Option<Record>, StoreError>> {
         Box::pin(async move {
-            check_id(&id)?;
+            id.check()?;
             self.read(|reply| Reading::Get(id, reply)).await
         })
     }
 
     fn scan(
         &self,
-        queue: String,
+        queue: QueueId,
         after: Option<Cursor>,
         most: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
         Box::pin(async move {
-            check_name("the name of the queue", &queue)?;
+            queue.check()?;
             self.read(|reply| Reading::Scan { queue, after, most: most.min(MAX_SCAN), reply }).await
         })
     }
@@ -163,8 +192,7 @@ impl Store for SqliteStore {
         request: ClaimRequest,
     ) -> BoxFuture<'_, Result<Vec<(Record, Claim)>, StoreError>> {
         Box::pin(async move {
-            check_name("the name of the queue", &request.queue)?;
-            check_name("the name of the owner", &request.owner)?;
+            request.check()?;
             let request = ClaimRequest { most: request.most.min(MAX_SCAN), ..request };
             self.write(|reply| Task::Claim(request, reply)).await
         })
@@ -172,6 +200,10 @@ impl Store for SqliteStore {
 
     fn renew(&self, claim: Claim, lease: Duration) -> BoxFuture<'_, Result<bool, StoreError>> {
         Box::pin(async move { self.write(|reply| Task::Renew(claim, lease, reply)).await })
+    }
+
+    fn watch(&self, queue: QueueId) -> QueueWatch {
+        self.watches.watch(queue)
     }
 }
 
@@ -201,54 +233,6 @@ fn spawn(
 ) -> Result<JoinHandle<()>, StoreError> {
     let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
     thread.map_err(|error| StoreError::io("start a thread for", path, &error))
-}
-
-fn system_time() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn check_batch(batch: &Batch) -> Result<(), StoreError> {
-    if batch.writes.len() > MAX_BATCH || batch.under.len() > MAX_BATCH {
-        return Err(StoreError::Unusable(format!("a batch holds at most {MAX_BATCH} writes")));
-    }
-    let mut seen = std::collections::HashSet::new();
-    for write in &batch.writes {
-        check_id(write.id())?;
-        if !seen.insert(write.id()) {
-            let why = format!("the batch writes {} twice", write.id());
-            return Err(StoreError::Unusable(why));
-        }
-        let size = write.value().map_or(0, <[u8]>::len);
-        if size > MAX_VALUE_BYTES {
-            let why = format!("its {size} bytes are more than {MAX_VALUE_BYTES}");
-            return Err(StoreError::Unusable(why));
-        }
-        if let Some(place) = write.place() {
-            check_name("the name of the queue", &place.queue)?;
-            if i64::try_from(place.order).is_err() {
-                let why = format!("its place {} is above 2^63 - 1", place.order);
-                return Err(StoreError::Unusable(why));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn check_id(id: &RecordId) -> Result<(), StoreError> {
-    check_name("the name of its kind", &id.kind)?;
-    check_name("its key", &id.key)
-}
-
-fn check_name(what: &str, name: &str) -> Result<(), StoreError> {
-    match name.len() {
-        0 => Err(StoreError::Unusable(format!("{what} is empty"))),
-        length if length > MAX_KEY_BYTES => {
-            let why = format!("{what} has {length} bytes, more than {MAX_KEY_BYTES}");
-            Err(StoreError::Unusable(why))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -104,3 +104,23 @@ fn a_row_of_something_else_is_an_error_that_names_it() {
         assert!(matches!(&error, StoreError::Row { id, .. } if id == "count/one"), "{error}");
     });
 }
+
+#[test]
+fn a_row_that_is_too_large_for_a_record_is_stored_too() {
+    const TEXTS: Records<String> = Records::new("text");
+    with_store(async |store| {
+        let large = |letter: &str| letter.repeat(3 * 1024 * 1024);
+        let place = || Place::new("queue", 1);
+        TEXTS.insert(&*store, "one", &large("a"), place()).await.unwrap().unwrap();
+        let record = store.get(TEXTS.id("one")).await.unwrap().unwrap();
+        assert!(record.value.len() < 1024, "{} bytes", record.value.len());
+        let all = TEXTS.all(&*store, "queue").await.unwrap();
+        assert!(all.len() == 1 && all[0].row == large("a"));
+        let more = |text: Option<String>| Change::put(text.unwrap() + "b", place());
+        TEXTS.update(&*store, "one", more).await.unwrap().unwrap();
+        assert!(TEXTS.get(&*store, "one").await.unwrap().unwrap().row == large("a") + "b");
+        let small = |_| Change::put("small".to_owned(), place());
+        TEXTS.update(&*store, "one", small).await.unwrap().unwrap();
+        assert_eq!(TEXTS.get(&*store, "one").await.unwrap().unwrap().row, "small");
+    });
+}

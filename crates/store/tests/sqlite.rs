@@ -3,13 +3,15 @@
 //! `MYCLAW_KILLS` sets the number of kills.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_store::conformance::{self, TestClock, crash};
-use myclaw_store::{SqliteStore, Store, StoreError};
+use myclaw_store::{
+    Batch, Claim, Commit, QueueId, RecordId, SqliteStore, Store, StoreError, Version, Write,
+};
 use tempfile::TempDir;
 
 /// Kills in a quick run.
@@ -66,6 +68,31 @@ fn limits_hold() {
 }
 
 #[test]
+fn partitions_are_apart() {
+    with_store(|store, _| conformance::partitions_are_apart(store));
+}
+
+#[test]
+fn the_last_place_follows_the_order_of_the_store() {
+    with_store(|store, _| conformance::the_last_place_follows_the_order_of_the_store(store));
+}
+
+#[test]
+fn no_record_is_missed() {
+    with_store(|store, _| conformance::no_record_is_missed(store));
+}
+
+#[test]
+fn queues_are_watched() {
+    with_store(|store, _| conformance::queues_are_watched(store));
+}
+
+#[test]
+fn blobs_are_whole() {
+    with_store(|store, _| conformance::blobs_are_whole(store));
+}
+
+#[test]
 fn state_outlives_the_store() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("gateway.sqlite");
@@ -86,6 +113,46 @@ fn a_second_process_is_kept_out() {
     );
     drop(first);
     SqliteStore::open(&path).unwrap();
+}
+
+/// Two processes on one database would do the same; production keeps the second one out.
+#[test]
+fn two_writers_of_one_database_see_what_the_other_one_writes() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("gateway.sqlite");
+    let open = || -> Arc<dyn Store> {
+        Arc::new(SqliteStore::open_shared(&path, Arc::new(myclaw_files::now_ms)).unwrap())
+    };
+    block_on(conformance::two_see_each_other(open(), open()));
+}
+
+#[test]
+fn a_store_of_the_first_format_is_read_and_becomes_one_of_this_format() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("gateway.sqlite");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch(include_str!("data/format-1.sql")).unwrap();
+    drop(old);
+    for _ in 0..2 {
+        let store = SqliteStore::open(&path).unwrap();
+        block_on(async {
+            let open = store.scan(QueueId::new("open"), None, 10).await.unwrap();
+            let keys: Vec<&str> = open.iter().map(|record| record.id.key.as_str()).collect();
+            assert_eq!(keys, ["m1", "m2"]);
+            assert_eq!((open[0].version, open[0].value.as_slice()), (Version(3), &b"one"[..]));
+            let job = store.get(RecordId::new("job", "j")).await.unwrap().unwrap();
+            assert_eq!(job.place, None);
+            // The claim of the earlier version still holds.
+            let claim = Claim { id: RecordId::new("incoming", "m1"), epoch: 7 };
+            assert!(store.renew(claim, Duration::from_secs(1)).await.unwrap());
+        });
+    }
+    // Versions continue.
+    let store = SqliteStore::open(&path).unwrap();
+    let write =
+        Write::Insert { id: RecordId::new("incoming", "m3"), value: Vec::new(), place: None };
+    let commit = block_on(store.commit(Batch::of(write))).unwrap();
+    assert!(matches!(commit, Commit::Done(version) if version > Version(9)), "{commit:?}");
 }
 
 #[test]

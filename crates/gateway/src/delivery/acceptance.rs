@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use myclaw_session::{PeerKind, SessionKey};
+use myclaw_store::{Blob, Write};
 
 use super::answering::picture_bytes;
 use super::desk::Source;
@@ -43,11 +44,12 @@ impl Delivery {
         check(&new, &files)?;
         let key = self.session_config(&new.session)?.session_key;
         let id = MessageId::of(&new.route, &new.source_id);
-        let mut contents = Vec::with_capacity(files.len());
-        for (number, file) in files.into_iter().enumerate() {
-            let key = format!("{id}-{number}");
-            origin.files.push(ReceivedFile { name: file.name, key: key.clone() });
-            contents.push((key, file.bytes));
+        let mut contents = Vec::new();
+        for file in files {
+            let (blob, writes) = Blob::put(&file.bytes)?;
+            let (blob, key) = (Some(blob), String::new());
+            origin.files.push(ReceivedFile { name: file.name, blob, key });
+            contents.extend(writes);
         }
         let session = key.as_str().to_owned();
         self.children.know(&session).await?;
@@ -90,7 +92,7 @@ impl Delivery {
         &self,
         id: &MessageId,
         row: Incoming,
-        files: Vec<(String, Vec<u8>)>,
+        files: Vec<Write>,
     ) -> Result<Acceptance, GatewayError> {
         let key = SessionKey::parse_for_agent("main", &row.session);
         let is_group = key.is_ok_and(|key| key.parts().peer_kind == PeerKind::Group);

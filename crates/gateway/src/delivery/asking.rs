@@ -219,12 +219,13 @@ impl Delivery {
             places: places.iter().map(|it| (it.route.clone(), it.sent.clone())).collect(),
             outcome: None,
         };
-        let write = ASKED.put(code, None, &record, Place::new(ASKED_QUEUE, now_ms()))?;
+        let place = Place::new(ASKED_QUEUE, now_ms());
+        let writes = ASKED.put_any_size(code, None, &record, place)?;
         let (id, ..) = question.names();
         let asked = AskedQuestion { id, places, answered_in: None };
         // Before anybody can read it.
         self.asked.open.lock().insert(code.to_owned(), asked);
-        let stored = self.ledger.say_with(parts, vec![write]).await?;
+        let stored = self.ledger.say_with(parts, writes).await?;
         self.outbox.push(stored.unwrap_or_default());
         Ok(())
     }
@@ -316,7 +317,8 @@ impl Delivery {
             }
         }
         record.outcome = Some(outcome.to_owned());
-        writes.push(ASKED.put(code, Some(version), &record, Place::new(OVER, now_ms()))?);
+        let place = Place::new(OVER, now_ms());
+        writes.extend(ASKED.put_any_size(code, Some(version), &record, place)?);
         let stored = self.ledger.say_with(parts, writes).await?;
         self.outbox.push(stored.unwrap_or_default());
         Ok(())

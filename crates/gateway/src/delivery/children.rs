@@ -48,7 +48,9 @@ pub(super) struct ChildResult {
 impl ChildResult {
     /// What has to be stored together.
     pub(super) fn writes(&self, ledger: &Ledger) -> Result<Vec<Write>, GatewayError> {
-        Ok(vec![self.end.write.clone(), ledger.insert_open(&self.message, &self.row)?])
+        let mut writes = ledger.insert_open(&self.message, &self.row)?;
+        writes.push(self.end.write.clone());
+        Ok(writes)
     }
 }
 

@@ -90,7 +90,7 @@ impl Ledger {
                 missing.parts.remove(0);
             }
             missing.parts.push(part.id.clone());
-            let mut writes = vec![replacement(part, place_of(&part.row))?];
+            let mut writes = replacement(part, place_of(&part.row))?;
             let notices = if is_told { Vec::new() } else { vec![notice.clone()] };
             if !is_told {
                 missing.notice = Some(notice.0.clone());
@@ -154,7 +154,7 @@ impl Ledger {
             // Its vendor may have said meanwhile that it was not delivered.
             if matches!(stored.row.state, PartState::Uncertain | PartState::Failed { .. }) {
                 // It is no trouble any more: its copy takes its place.
-                writes.push(replacement(&stored, Place::new(OVER, now_ms()))?);
+                writes.extend(replacement(&stored, Place::new(OVER, now_ms()))?);
                 parts.push(stored.row);
             }
         }
@@ -163,8 +163,8 @@ impl Ledger {
 }
 
 /// Stores a part at `place`, if it is still in the version that is known.
-pub(super) fn replacement(part: &UnsentPart, place: Place) -> Result<Write, GatewayError> {
-    Ok(OUTGOING.put(part.id.as_str(), Some(part.version), &part.row, place)?)
+pub(super) fn replacement(part: &UnsentPart, place: Place) -> Result<Vec<Write>, GatewayError> {
+    Ok(OUTGOING.put_any_size(part.id.as_str(), Some(part.version), &part.row, place)?)
 }
 
 fn key_of(Route { channel, account, chat }: &Route) -> String {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_store::{
-    Batch, Claim, ClaimRequest, Commit, Place, Record, Records, Refusal, Store, StoreError, Stored,
-    Version, Write, scan,
+    Batch, Claim, ClaimRequest, Commit, Place, QueueId, Record, Records, Refusal, Store,
+    StoreError, Stored, Version, Write, scan,
 };
 use tokio::sync::Notify;
 
@@ -72,7 +72,7 @@ impl Book {
     /// The planned occurrence that is due first, and whether there may be more that are due at `now`.
     pub(super) async fn next_due(&self, now: u64) -> Result<NextDue, GatewayError> {
         let mut found = NextDue { after_now: None, is_one_due: false };
-        let first = self.store.scan(DUE.to_owned(), None, AT_ONCE).await?;
+        let first = self.store.scan(QueueId::new(DUE), None, AT_ONCE).await?;
         for record in &first {
             let due = record.place.as_ref().map_or(0, |place| place.order);
             if due > now {
@@ -91,21 +91,34 @@ impl Book {
         most: usize,
     ) -> Result<Vec<Claimed>, GatewayError> {
         let request = ClaimRequest {
-            queue: DUE.to_owned(),
+            queue: QueueId::new(DUE),
             up_to: now,
             owner: format!("process {}", std::process::id()),
             lease: LEASE,
             most,
         };
         let claimed = self.store.claim(request).await?;
-        claimed.into_iter().map(|(record, claim)| claimed_record(record, Some(claim))).collect()
+        let mut ours = Vec::with_capacity(claimed.len());
+        for (record, claim) in claimed {
+            ours.push(self.claimed(record, Some(claim)).await?);
+        }
+        Ok(ours)
     }
 
     /// Takes over the running occurrences of an earlier process. A lease would delay this after a second crash; the
     /// version is enough, because one process at a time has the store.
     pub(super) async fn take_over(&self) -> Result<Vec<Claimed>, GatewayError> {
         let running = scan(&*self.store, RUNNING, usize::MAX).await?;
-        running.into_iter().map(|record| claimed_record(record, None)).collect()
+        let mut ours = Vec::with_capacity(running.len());
+        for record in running {
+            ours.push(self.claimed(record, None).await?);
+        }
+        Ok(ours)
+    }
+
+    async fn claimed(&self, record: Record, claim: Option<Claim>) -> Result<Claimed, GatewayError> {
+        let stored = OCCURRENCES.read(&*self.store, record).await?;
+        Ok(Claimed { version: stored.version, occurrence: stored.row, claim })
     }
 
     /// Lets a claimed occurrence wait: nobody claims it for this time.
@@ -177,7 +190,7 @@ impl Book {
                 }
                 // This due time has been dealt with before, so the one after it is next.
                 Commit::Refused(Refusal::Exists(record)) => {
-                    after = OCCURRENCES.read(*record)?.row.due;
+                    after = OCCURRENCES.read(&*self.store, *record).await?.row.due;
                 }
                 Commit::Refused(Refusal::Fenced(_)) => return Ok(false),
                 Commit::Refused(Refusal::Changed { id, .. })
@@ -254,7 +267,7 @@ impl Book {
             let mut writes = vec![JOBS.remove(id, job.version)];
             writes.extend(self.planned_record(&job.row).await?.map(remove));
             writes.extend(self.manual_of(id).await?.map(remove));
-            let ended = self.store.scan(runs_queue(id), None, KEPT_RUNS * 2).await?;
+            let ended = scan(&*self.store, &runs_queue(id), KEPT_RUNS * 2).await?;
             writes.extend(ended.into_iter().map(remove));
             if let Commit::Done(_) = self.store.commit(writes.into()).await? {
                 self.changed.notify_one();
@@ -291,7 +304,7 @@ impl Book {
         let running = OCCURRENCES.all(&*self.store, RUNNING).await?;
         runs.extend(running.into_iter().filter(|occurrence| occurrence.row.job == id));
         if let Some(record) = self.manual_of(id).await? {
-            runs.push(OCCURRENCES.read(record)?);
+            runs.push(OCCURRENCES.read(&*self.store, record).await?);
         }
         let mut runs: Vec<Occurrence> = runs.into_iter().map(|stored| stored.row).collect();
         runs.reverse();
@@ -301,7 +314,7 @@ impl Book {
 
     /// How many occurrences run.
     pub(super) async fn running(&self) -> Result<usize, GatewayError> {
-        Ok(self.store.scan(RUNNING.to_owned(), None, AT_ONCE).await?.len())
+        Ok(scan(&*self.store, RUNNING, AT_ONCE).await?.len())
     }
 
     /// The planned occurrence of a job, unless it runs.
@@ -328,7 +341,7 @@ impl Book {
     /// The occurrence of a job that somebody asked for and that waits.
     async fn manual_of(&self, id: &str) -> Result<Option<Record>, GatewayError> {
         for record in scan(&*self.store, DUE, usize::MAX).await? {
-            let occurrence = OCCURRENCES.read(record.clone())?.row;
+            let occurrence = OCCURRENCES.read(&*self.store, record.clone()).await?.row;
             if occurrence.manual && occurrence.job == id {
                 return Ok(Some(record));
             }
@@ -338,15 +351,10 @@ impl Book {
 
     /// Removes the oldest ended occurrences of a job, to make room for one more.
     async fn trim(&self, id: &str) -> Result<Vec<Write>, GatewayError> {
-        let ended = self.store.scan(runs_queue(id), None, KEPT_RUNS * 2).await?;
+        let ended = scan(&*self.store, &runs_queue(id), KEPT_RUNS * 2).await?;
         let surplus = (ended.len() + 1).saturating_sub(KEPT_RUNS);
         Ok(ended.into_iter().take(surplus).map(remove).collect())
     }
-}
-
-fn claimed_record(record: Record, claim: Option<Claim>) -> Result<Claimed, GatewayError> {
-    let Stored { version, row: occurrence, .. } = OCCURRENCES.read(record)?;
-    Ok(Claimed { version, occurrence, claim })
 }
 
 /// The writes, under the claim of the occurrence.

@@ -327,7 +327,7 @@ async fn an_ended_lease_is_taken_over_and_the_older_claim_is_refused() {
     assert!(claim(Arc::clone(bench.book())).await.is_empty(), "claimed twice");
     bench.clock.set(due + 6_000);
     let second = claim(Arc::clone(bench.book())).await.remove(0);
-    let epoch = |claimed: &Claimed| claimed.claim.as_ref().map(myclaw_store::Claim::epoch);
+    let epoch = |claimed: &Claimed| claimed.claim.as_ref().map(|claim| claim.epoch);
     assert!(epoch(&second) > epoch(&first));
     let end = |claimed: Claimed| {
         let book = Arc::clone(bench.book());

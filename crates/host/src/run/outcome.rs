@@ -251,7 +251,7 @@ async fn end_task(
     if let Some(problem) = problem {
         let text = format!("A scheduled task failed: {problem}");
         let notice = part(&group.jid, OutboundKind::Notice, text, vec![id.to_owned()]);
-        writes.push(shared.ledger.new_part(&notice)?);
+        writes.extend(shared.ledger.new_part(&notice)?);
     }
     Ok(writes)
 }
@@ -283,7 +283,7 @@ async fn report(
     }
     let notice = part(&group.jid, OutboundKind::Notice, text, about);
     let mut writes = ends(shared, ids, MessageState::Reported).await?;
-    writes.push(shared.ledger.new_part(&notice)?);
+    writes.extend(shared.ledger.new_part(&notice)?);
     Ok(writes)
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::select_all;
 
 use super::{done, found, insert, keys, replace, text};
-use crate::{Batch, ClaimRequest, Place, RecordId, Store, Version, Write};
+use crate::{Batch, ClaimRequest, Place, QueueId, RecordId, Store, Version, Write};
 
 /// Chains of steps that run at the same time.
 pub const CHAINS: usize = 4;
@@ -68,7 +68,7 @@ async fn take_step(store: &dyn Store, chain: usize, step: u64) {
             if step.is_multiple_of(3) {
                 // The lease of a killed process has ended at once.
                 let request = ClaimRequest {
-                    queue: format!("chains-{chain}"),
+                    queue: QueueId::new(format!("chains-{chain}")),
                     up_to: 0,
                     owner: "chain".to_owned(),
                     lease: Duration::ZERO,

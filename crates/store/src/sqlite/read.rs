@@ -6,13 +6,13 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::sync::{mpsc, oneshot};
 
 use super::schema::{APPLICATION, failed, open_for_reading};
-use crate::{Cursor, Place, Record, RecordId, StoreError, Version};
+use crate::{Cursor, Partition, Place, QueueId, Record, RecordId, StoreError, Version};
 
 /// Bytes of values after which a scan returns what it has.
 const MOST_SCANNED_BYTES: usize = 64 * 1024 * 1024;
 
 /// The columns that [`record`] reads.
-pub(super) const COLUMNS: &str = "kind, key, version, value, queue, place, entered";
+pub(super) const COLUMNS: &str = "partition, kind, key, version, value, queue, place, entered";
 
 /// Receives the outcome of a task.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -21,7 +21,7 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 #[derive(Debug)]
 pub(super) enum Reading {
     Get(RecordId, Reply<Option<Record>>),
-    Scan { queue: String, after: Option<Cursor>, most: usize, reply: Reply<Vec<Record>> },
+    Scan { queue: QueueId, after: Option<Cursor>, most: usize, reply: Reply<Vec<Record>> },
 }
 
 /// The database, open for reading.
@@ -71,24 +71,28 @@ pub(super) fn examine(path: &Path) -> Result<(), StoreError> {
 
 /// The record with this id.
 pub(super) fn get(connection: &Connection, id: &RecordId) -> rusqlite::Result<Option<Record>> {
-    let sql = format!("SELECT {COLUMNS} FROM records WHERE kind = ?1 AND key = ?2");
-    connection.prepare_cached(&sql)?.query_row([&id.kind, &id.key], record).optional()
+    let sql =
+        format!("SELECT {COLUMNS} FROM records WHERE partition = ?1 AND kind = ?2 AND key = ?3");
+    let name = [id.partition.as_str(), &id.kind, &id.key];
+    connection.prepare_cached(&sql)?.query_row(name, record).optional()
 }
 
 fn scan(
     connection: &Connection,
-    queue: &str,
+    queue: &QueueId,
     after: Option<Cursor>,
     most: usize,
 ) -> rusqlite::Result<Vec<Record>> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM records WHERE queue = ?1 AND (place, entered) > (?2, ?3)
-         ORDER BY place, entered LIMIT ?4"
+        "SELECT {COLUMNS} FROM records WHERE partition = ?1 AND queue = ?2 AND (place, entered) > (?3, ?4)
+         ORDER BY place, entered LIMIT ?5"
     );
     let (place, entered) =
         after.map_or((-1, 0), |after| (stored(after.order), stored(after.entered)));
     let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query(params![queue, place, entered, stored(most as u64)])?;
+    let QueueId { partition, name } = queue;
+    let mut rows =
+        statement.query(params![partition.as_str(), name, place, entered, stored(most as u64)])?;
     let (mut found, mut bytes) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
         let record = record(row)?;
@@ -103,15 +107,19 @@ fn scan(
 
 /// Reads [`COLUMNS`].
 pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
-    let queue: Option<String> = row.get(4)?;
-    let order: Option<i64> = row.get(5)?;
+    let partition = match row.get_ref(0)?.as_str()? {
+        name if name == Partition::MAIN.as_str() => Partition::MAIN,
+        name => Partition::new(name),
+    };
+    let queue: Option<String> = row.get(5)?;
+    let order: Option<i64> = row.get(6)?;
     let place = queue.zip(order).map(|(queue, order)| Place { queue, order: order as u64 });
     Ok(Record {
-        id: RecordId { kind: row.get(0)?, key: row.get(1)? },
-        version: Version(row.get::<_, i64>(2)? as u64),
-        value: row.get(3)?,
+        id: RecordId { partition, kind: row.get(1)?, key: row.get(2)? },
+        version: Version(row.get::<_, i64>(3)? as u64),
+        value: row.get(4)?,
         place,
-        entered: row.get::<_, i64>(6)? as u64,
+        entered: row.get::<_, i64>(7)? as u64,
     })
 }
 

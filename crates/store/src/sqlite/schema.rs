@@ -3,19 +3,20 @@
 use std::path::Path;
 
 use myclaw_files::{parent_of, private_options, sync_directory};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::StoreError;
 
 /// Version of the tables. An older program refuses a newer one.
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 /// Marks a file as this program's: `MyCl` in ASCII, in SQLite's `application_id`.
 pub(super) const APPLICATION: i64 = 0x4d79_436c;
 
-/// One row per record. `entered` orders the records of a queue that have the same place. `epoch`, `owner` and
+/// One row per record. The partition is `main` where a store serves one party. `entered` orders the records of a queue that have the same place. `epoch`, `owner` and
 /// `lease_until` belong to the newest claim. The counter gives versions and epochs, and never goes back.
-const TABLES: &str = "
+const RECORDS: &str = "
     CREATE TABLE records (
+        partition TEXT NOT NULL,
         kind TEXT NOT NULL,
         key TEXT NOT NULL,
         version INTEGER NOT NULL,
@@ -26,12 +27,21 @@ const TABLES: &str = "
         epoch INTEGER NOT NULL DEFAULT 0,
         owner TEXT,
         lease_until INTEGER NOT NULL DEFAULT 0,
-        PRIMARY KEY (kind, key)
+        PRIMARY KEY (partition, kind, key)
     ) STRICT;
-    CREATE INDEX queues ON records (queue, place, entered) WHERE queue IS NOT NULL;
+    CREATE INDEX queues ON records (partition, queue, place, entered) WHERE queue IS NOT NULL;
+";
+const COUNTER: &str = "
     CREATE TABLE counter (value INTEGER NOT NULL) STRICT;
     INSERT INTO counter VALUES (0);
 ";
+/// From format 1, which had no partitions: everything is in the main one.
+const FROM_1: [&str; 2] = [
+    "DROP INDEX queues; ALTER TABLE records RENAME TO records_1;",
+    "INSERT INTO records SELECT 'main', kind, key, version, value, queue, place, entered, epoch, owner, lease_until
+     FROM records_1;
+     DROP TABLE records_1;",
+];
 
 /// Opens the database for writing, and creates its tables in a new file.
 pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
@@ -131,11 +141,19 @@ fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     connection.pragma_update(None, "trusted_schema", false).map_err(database)?;
     // What is removed is overwritten with zeros. Otherwise its bytes would stay in free pages until something needs them.
     connection.pragma_update(None, "secure_delete", true).map_err(database)?;
-    if application == 0 {
-        let transaction = connection.transaction().map_err(database)?;
-        transaction.execute_batch(TABLES).map_err(database)?;
-        transaction.pragma_update(None, "application_id", APPLICATION).map_err(database)?;
-        transaction.pragma_update(None, "user_version", FORMAT).map_err(database)?;
+    if application == 0 || format < FORMAT {
+        let [before, after] = if application == 0 { [COUNTER, ""] } else { FROM_1 };
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(database)?;
+        // Another process may have done it since.
+        if number(&transaction, "user_version").map_err(database)? < FORMAT {
+            for statements in [before, RECORDS, after] {
+                transaction.execute_batch(statements).map_err(database)?;
+            }
+            transaction.pragma_update(None, "application_id", APPLICATION).map_err(database)?;
+            transaction.pragma_update(None, "user_version", FORMAT).map_err(database)?;
+        }
         transaction.commit().map_err(database)?;
     }
     // Older versions of pages are in the log until it is used again. A full disk may prevent this, which harms nothing else.

@@ -30,7 +30,8 @@ fn runtime() -> tokio::runtime::Runtime {
 fn writes_that_wait_share_a_transaction() {
     let directory = TempDir::new().unwrap();
     create_private_directory(&parent_of(&path(&directory))).unwrap();
-    let writer = Writer::open(&path(&directory), Arc::new(system_time)).unwrap();
+    let writer =
+        Writer::open(&path(&directory), Arc::new(now_ms), Sharing::Alone, Arc::default()).unwrap();
     let groups = writer.count_groups();
     let (sender, tasks) = mpsc::channel(MOST_WAITING);
     let (hold, held) = sync_channel(0);
@@ -56,7 +57,8 @@ fn writes_that_wait_share_a_transaction() {
 fn a_write_that_fails_does_not_take_along_those_it_shares_a_transaction_with() {
     let directory = TempDir::new().unwrap();
     create_private_directory(&parent_of(&path(&directory))).unwrap();
-    let writer = Writer::open(&path(&directory), Arc::new(system_time)).unwrap();
+    let writer =
+        Writer::open(&path(&directory), Arc::new(now_ms), Sharing::Alone, Arc::default()).unwrap();
     let groups = writer.count_groups();
     // Stands for whatever makes SQLite refuse one statement.
     let trigger = "CREATE TRIGGER spoilt BEFORE INSERT ON records WHEN NEW.key = '3' \
@@ -123,7 +125,7 @@ fn a_newer_format_is_refused_and_left_alone() {
     drop(connection);
     let before = std::fs::read(path(&directory)).unwrap();
     let refused = SqliteStore::open(&path(&directory)).unwrap_err();
-    assert!(matches!(refused, StoreError::Newer { found: 7, known: 1, .. }), "{refused}");
+    assert!(matches!(refused, StoreError::Newer { found: 7, known: 2, .. }), "{refused}");
     assert!(refused.to_string().contains("update myclaw"), "{refused}");
     assert_eq!(std::fs::read(path(&directory)).unwrap(), before);
 }

@@ -1,18 +1,20 @@
 //! The thread that writes.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 use tokio::sync::mpsc;
 
-use super::StoreClock;
+use super::Sharing;
 pub(super) use super::read::Reply;
 use super::read::{COLUMNS, get, record, stored};
 use super::schema::{failed, open_for_writing};
 use crate::{
-    Batch, Claim, ClaimRequest, Commit, Place, Record, RecordId, Refusal, StoreError, Version,
-    Write,
+    Batch, Claim, ClaimRequest, Commit, Place, QueueId, Record, RecordId, Refusal, StoreClock,
+    StoreError, Version, Watches, Write,
 };
 
 /// Most calls that become durable together. A longer group would make its first caller wait.
@@ -43,23 +45,30 @@ pub(super) struct Writer {
     connection: Connection,
     path: PathBuf,
     clock: StoreClock,
-    /// The last version, epoch or position that was given.
+    /// The last version, epoch or position that was given. Of a shared database it is read in each transaction.
     counter: u64,
+    sharing: Sharing,
+    watches: Arc<Watches>,
     #[cfg(test)]
     groups: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
 
 impl Writer {
-    pub(super) fn open(path: &Path, clock: StoreClock) -> Result<Self, StoreError> {
+    pub(super) fn open(
+        path: &Path,
+        clock: StoreClock,
+        sharing: Sharing,
+        watches: Arc<Watches>,
+    ) -> Result<Self, StoreError> {
         let connection = open_for_writing(path)?;
-        let counter: i64 = connection
-            .query_row("SELECT value FROM counter", [], |row| row.get(0))
-            .map_err(failed("read", path))?;
+        let counter = counter_of(&connection).map_err(failed("read", path))?;
         Ok(Self {
             connection,
             path: path.to_owned(),
             clock,
-            counter: counter as u64,
+            counter,
+            sharing,
+            watches,
             #[cfg(test)]
             groups: std::sync::Arc::default(),
         })
@@ -107,13 +116,17 @@ impl Writer {
     }
 
     fn transact(&mut self, group: &[Task]) -> Result<Vec<Outcome>, Failure> {
-        let Self { connection, counter, clock, .. } = self;
+        let Self { connection, counter, clock, sharing, watches, .. } = self;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if *sharing == Sharing::Shared {
+            *counter = counter_of(&transaction)?;
+        }
         let (now, before) = (clock(), *counter);
-        let mut work = Work { connection: &transaction, counter, now };
+        let touched = (!watches.is_empty()).then(HashSet::new);
+        let mut work = Work { connection: &transaction, counter, now, touched };
         let outcomes: rusqlite::Result<Vec<Outcome>> =
             group.iter().map(|task| work.outcome(task)).collect();
-        let outcomes = outcomes?;
+        let (outcomes, touched) = (outcomes?, work.touched);
         // Where everything was refused there is nothing to write, and no `fsync`.
         if *counter != before {
             transaction
@@ -121,6 +134,7 @@ impl Writer {
                 .execute([stored(*counter)])?;
         }
         transaction.commit().map_err(|error| Failure { error, is_final: true })?;
+        watches.wake(touched.iter().flatten());
         #[cfg(test)]
         self.groups.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         Ok(outcomes)
@@ -159,6 +173,13 @@ struct Work<'a> {
     connection: &'a Connection,
     counter: &'a mut u64,
     now: u64,
+    /// The queues in which something changes, if anybody watches one.
+    touched: Option<HashSet<QueueId>>,
+}
+
+fn counter_of(connection: &Connection) -> rusqlite::Result<u64> {
+    let read = |row: &rusqlite::Row<'_>| Ok(row.get::<_, i64>(0)? as u64);
+    connection.prepare_cached("SELECT value FROM counter")?.query_row([], read)
 }
 
 impl Work<'_> {
@@ -187,7 +208,7 @@ impl Work<'_> {
         let mut before = Vec::with_capacity(batch.writes.len());
         for write in &batch.writes {
             let now = get(self.connection, write.id())?;
-            if let Some(refusal) = refusal(write, now.as_ref()) {
+            if let Some(refusal) = write.refusal(now.as_ref()) {
                 return Ok(Commit::Refused(refusal));
             }
             before.push(now);
@@ -205,14 +226,20 @@ impl Work<'_> {
         before: Option<&Record>,
         version: u64,
     ) -> rusqlite::Result<()> {
-        let RecordId { kind, key } = write.id();
+        let RecordId { partition, kind, key } = write.id();
+        let partition = partition.as_str();
         let (queue, order) = columns(write.place());
+        if let Some(touched) = &mut self.touched {
+            let left = before.and_then(|before| before.place.as_ref());
+            let places = left.into_iter().chain(write.place());
+            touched.extend(places.map(|place| write.id().queue(&place.queue)));
+        }
         match write {
             Write::Insert { value, .. } => {
                 let entered = stored(self.next());
                 let mut insert = self.connection.prepare_cached(
-                    "INSERT INTO records (kind, key, version, value, queue, place, entered)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    "INSERT INTO records (kind, key, version, value, queue, place, entered, partition)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                 )?;
                 insert.execute(params![
                     kind,
@@ -221,7 +248,8 @@ impl Work<'_> {
                     value,
                     queue,
                     order,
-                    entered
+                    entered,
+                    partition
                 ])?;
             }
             Write::Replace { value, place, .. } => {
@@ -232,7 +260,7 @@ impl Work<'_> {
                 let mut update = self.connection.prepare_cached(
                     "UPDATE records SET version = ?3, value = ?4, queue = ?5, place = ?6, entered = ?7,
                      lease_until = CASE WHEN queue IS ?5 THEN lease_until ELSE 0 END
-                     WHERE kind = ?1 AND key = ?2",
+                     WHERE partition = ?8 AND kind = ?1 AND key = ?2",
                 )?;
                 update.execute(params![
                     kind,
@@ -241,14 +269,15 @@ impl Work<'_> {
                     value,
                     queue,
                     order,
-                    stored(entered)
+                    stored(entered),
+                    partition
                 ])?;
             }
             Write::Remove { .. } => {
-                let mut delete = self
-                    .connection
-                    .prepare_cached("DELETE FROM records WHERE kind = ?1 AND key = ?2")?;
-                delete.execute([kind, key])?;
+                let mut delete = self.connection.prepare_cached(
+                    "DELETE FROM records WHERE partition = ?1 AND kind = ?2 AND key = ?3",
+                )?;
+                delete.execute([partition, kind, key])?;
             }
         }
         Ok(())
@@ -256,18 +285,19 @@ impl Work<'_> {
 
     fn claim(&mut self, request: &ClaimRequest) -> rusqlite::Result<Vec<(Record, Claim)>> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM records WHERE queue = ?1 AND place <= ?2 AND lease_until <= ?3
-             ORDER BY place, entered LIMIT ?4"
+            "SELECT {COLUMNS} FROM records WHERE partition = ?5 AND queue = ?1 AND place <= ?2
+             AND lease_until <= ?3 ORDER BY place, entered LIMIT ?4"
         );
         let found: Vec<Record> = self
             .connection
             .prepare_cached(&sql)?
             .query_map(
                 params![
-                    request.queue,
+                    request.queue.name,
                     stored(request.up_to),
                     stored(self.now),
-                    stored(request.most as u64)
+                    stored(request.most as u64),
+                    request.queue.partition.as_str()
                 ],
                 record,
             )?
@@ -277,10 +307,12 @@ impl Work<'_> {
         for record in found {
             let epoch = self.next();
             let mut update = self.connection.prepare_cached(
-                "UPDATE records SET epoch = ?3, owner = ?4, lease_until = ?5 WHERE kind = ?1 AND key = ?2",
+                "UPDATE records SET epoch = ?3, owner = ?4, lease_until = ?5
+                 WHERE partition = ?6 AND kind = ?1 AND key = ?2",
             )?;
-            let RecordId { kind, key } = &record.id;
-            update.execute(params![kind, key, stored(epoch), request.owner, until])?;
+            let RecordId { partition, kind, key } = &record.id;
+            let partition = partition.as_str();
+            update.execute(params![kind, key, stored(epoch), request.owner, until, partition])?;
             let claim = Claim { id: record.id.clone(), epoch };
             claims.push((record, claim));
         }
@@ -290,39 +322,25 @@ impl Work<'_> {
     fn renew(&mut self, claim: &Claim, lease: Duration) -> rusqlite::Result<bool> {
         let until = self.lease_end(lease);
         let mut update = self.connection.prepare_cached(
-            "UPDATE records SET lease_until = ?4 WHERE kind = ?1 AND key = ?2 AND epoch = ?3",
+            "UPDATE records SET lease_until = ?4
+             WHERE partition = ?5 AND kind = ?1 AND key = ?2 AND epoch = ?3",
         )?;
-        let RecordId { kind, key } = &claim.id;
-        Ok(update.execute(params![kind, key, stored(claim.epoch), until])? > 0)
+        let RecordId { partition, kind, key } = &claim.id;
+        let epoch = stored(claim.epoch);
+        Ok(update.execute(params![kind, key, epoch, until, partition.as_str()])? > 0)
     }
 
     fn epoch(&self, id: &RecordId) -> rusqlite::Result<Option<u64>> {
-        let mut select = self
-            .connection
-            .prepare_cached("SELECT epoch FROM records WHERE kind = ?1 AND key = ?2")?;
-        let mut rows = select.query([&id.kind, &id.key])?;
+        let mut select = self.connection.prepare_cached(
+            "SELECT epoch FROM records WHERE partition = ?1 AND kind = ?2 AND key = ?3",
+        )?;
+        let mut rows = select.query([id.partition.as_str(), &id.kind, &id.key])?;
         rows.next()?.map(|row| Ok(row.get::<_, i64>(0)? as u64)).transpose()
     }
 
     fn lease_end(&self, lease: Duration) -> i64 {
         let lease = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
         stored(self.now.saturating_add(lease))
-    }
-}
-
-/// Why a write cannot be made on the record as it is now.
-fn refusal(write: &Write, now: Option<&Record>) -> Option<Refusal> {
-    match (write, now) {
-        (Write::Insert { .. }, None) => None,
-        (Write::Insert { .. }, Some(now)) => Some(Refusal::Exists(Box::new(now.clone()))),
-        (Write::Replace { expected, .. } | Write::Remove { expected, .. }, now) => {
-            let holds = now.is_some_and(|now| now.version == *expected);
-            let changed = || Refusal::Changed {
-                id: write.id().clone(),
-                now: now.map(|now| Box::new(now.clone())),
-            };
-            (!holds).then(changed)
-        }
     }
 }
 
