@@ -1,5 +1,6 @@
 //! A session as a document: for people, or for another program.
 
+mod excerpt;
 mod html;
 mod jsonl;
 mod markdown;
@@ -14,6 +15,7 @@ use jiff::tz::TimeZone;
 use myclaw_llm::Redactor;
 use myclaw_session::{CompactionEntry, Entry, ReadSession, Role, SessionError, TranscriptMessage};
 
+pub use excerpt::Excerpt;
 pub use redaction::{redact_about, redact_entry, redact_row};
 pub(crate) use redactors::Redactors;
 

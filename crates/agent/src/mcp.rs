@@ -4,6 +4,7 @@ mod confine;
 mod import;
 mod login;
 mod project;
+mod served;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -15,6 +16,7 @@ use myclaw_exec::{ChildSpec, EnvironmentPolicy};
 use myclaw_files::ClosedPaths;
 use myclaw_llm::HttpProvider;
 pub use myclaw_mcp::oauth::Begun;
+pub use myclaw_mcp::serve;
 use myclaw_mcp::{Address, Place, Program, Server, ServerSpec, offered_tools};
 pub use myclaw_mcp::{
     Approved, ApprovedStore, Difference, Failure, Listing, Revision, ToolDefinition,
@@ -26,6 +28,7 @@ use url::Url;
 pub(crate) use self::confine::server_files;
 pub use self::import::{ImportSource, Imported, editor_server, read_servers};
 pub use self::project::ProjectServers;
+pub use self::served::{served_answer, served_question};
 use crate::blocking::blocking;
 use crate::confinement::own_sandbox;
 use crate::permissions::Permissions;

@@ -19,7 +19,8 @@ use crate::spec::{Address, Place, PrepareProgram};
 /// The revision without sessions: the version and what the client can do are in each request.
 pub(crate) const STATELESS: &str = "2026-07-28";
 /// The revisions with sessions, newest first.
-const WITH_SESSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+pub(crate) const WITH_SESSIONS: [&str; 4] =
+    ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// How long a server may take to begin: one that is downloaded and built first takes most of it.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long a server may be silent about a request that older ones do not know.
@@ -32,10 +33,10 @@ const MAX_LIST_BYTES: usize = 8 << 20;
 /// Most times that a server may ask something before it answers.
 const MAX_ROUNDS: usize = 8;
 /// Names in the `_meta` of a request of the revision without sessions.
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
-const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
+pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
 /// The revision of the protocol that a server speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,6 +20,7 @@
 //! | `connection` | the handshake of each revision, the list of tools, calls |
 //! | `server` | one server of a process: started when it is needed, ended when it is idle, with pauses after failures |
 //! | `outcome` | the result of a call for a model |
+//! | `serve` | the other side: MyClaw as a server |
 //! | `tool` | a tool of a server behind the engine's `Tool`, and the tool that finds others |
 //! | `log` | what a server prints to its errors, in memory and in a file |
 #![forbid(unsafe_code)]
@@ -36,6 +37,7 @@ mod log;
 pub mod oauth;
 mod outcome;
 mod process;
+pub mod serve;
 mod server;
 mod spec;
 mod tool;

@@ -1,5 +1,7 @@
 //! The command lines of `myclaw rpc` and `myclaw acp`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use myclaw_front::args::{ContinueArgs, SessionArgs};
 use myclaw_llm::ThinkingLevel;
@@ -37,4 +39,31 @@ pub struct RpcArgs {
     /// The first current session.
     #[command(flatten)]
     pub session: SessionArgs,
+}
+
+/// Arguments of `mcp serve`.
+#[derive(Debug, Clone, Args)]
+pub struct McpServeArgs {
+    /// Model to use instead of the configured one, as PROVIDER/MODEL
+    #[arg(short, long, value_name = "PROVIDER/MODEL")]
+    model: Option<String>,
+    /// How much the model thinks before it answers: off, minimal, low, medium, high or xhigh
+    #[arg(short, long, value_name = "LEVEL")]
+    thinking: Option<ThinkingLevel>,
+    /// The only auth profile to use, as `myclaw auth list` names it
+    #[arg(long, value_name = "PROFILE")]
+    auth_profile: Option<String>,
+    /// Agent to talk to, by its id in the config file
+    #[arg(short, long, value_name = "ID")]
+    agent: Option<String>,
+    /// Directory in which the tools of new sessions work, instead of the current project or the agent's workspace
+    #[arg(short = 'C', long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+impl From<McpServeArgs> for SessionArgs {
+    fn from(args: McpServeArgs) -> Self {
+        let McpServeArgs { model, thinking, auth_profile, agent, directory } = args;
+        Self { model, thinking, auth_profile, agent, directory, ..Self::default() }
+    }
 }

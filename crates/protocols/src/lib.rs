@@ -1,13 +1,14 @@
 //! Control of the agent by another program, over standard input and output.
 //!
-//! Two protocols share this module: `rpc`, MyClaw's own, for programs that embed it, and `acp`, the Agent Client
-//! Protocol of editors. A protocol translates requests into calls of [`Session`](myclaw_agent::Session), and the
+//! Three protocols share this module: `rpc`, MyClaw's own, for programs that embed it, `acp`, the Agent Client Protocol of
+//! editors, and `mcp`, the Model Context Protocol of other agents. A protocol translates requests into calls of [`Session`](myclaw_agent::Session), and the
 //! session's events into messages.
 
 mod acp;
 mod args;
 mod content;
 mod lines;
+mod mcp;
 mod rpc;
 
 use tokio_util::sync::CancellationToken;
@@ -18,7 +19,8 @@ use myclaw_front::runtime;
 use myclaw_front::terminal::Output;
 
 pub use acp::run as run_acp;
-pub use args::{AcpArgs, RpcArgs};
+pub use args::{AcpArgs, McpServeArgs, RpcArgs};
+pub use mcp::run as run_mcp;
 pub use rpc::run as run_rpc;
 
 /// Serves the client program until `served` is over, and writes all of `output`. The first signal fires `stop`, the

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use myclaw_agent::mcp::ImportSource;
+use myclaw_protocols::McpServeArgs;
 
 use super::help;
 
@@ -103,6 +104,9 @@ pub(crate) enum McpCommand {
     /// Add the servers of other programs
     #[command(long_about = help::MCP_IMPORT, after_long_help = help::MCP_IMPORT_EXAMPLES)]
     Import(ImportServersArgs),
+    /// Be a server: other agents ask this one, and read its sessions and memory, over standard input and output
+    #[command(long_about = help::MCP_SERVE, after_long_help = help::MCP_SERVE_EXAMPLES)]
+    Serve(McpServeArgs),
 }
 
 /// Arguments of `mcp add`.

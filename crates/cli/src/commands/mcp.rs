@@ -39,6 +39,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<(), CliError> {
         McpCommand::Logs { name, lines } => logs(name, *lines),
         McpCommand::Remove { name } => change::remove(name),
         McpCommand::Import(args) => change::import(args),
+        McpCommand::Serve(args) => myclaw_protocols::run_mcp(args.clone()),
     }
 }
 

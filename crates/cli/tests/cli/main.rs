@@ -52,6 +52,7 @@ mod mcp_http;
 mod mcp_login;
 mod mcp_others;
 mod mcp_project;
+mod mcp_serve;
 mod memory;
 mod model_answers;
 mod models;

@@ -16,7 +16,8 @@ Examples:
   myclaw mcp import --from claude-code
   myclaw mcp approve files
   myclaw mcp list
-  myclaw mcp test files";
+  myclaw mcp test files
+  myclaw mcp serve";
 
 pub(in crate::args) const MCP_ADD: &str = "\
 Adds a server to the config file, starts it, shows its tools and asks whether you approve them. Without a terminal, nothing \
@@ -88,3 +89,15 @@ Examples:
   myclaw mcp import
   myclaw mcp import --from codex --dry-run
   myclaw mcp import --from claude-code .mcp.json";
+
+pub(in crate::args) const MCP_SERVE: &str = "\
+Makes MyClaw a server of the Model Context Protocol for another agent, which starts this command: its config names `myclaw` with \
+the arguments `mcp serve`. The tools are `ask`, `sessions_search`, `session_read` and `memory_search`. A call of `ask` is a turn \
+under your rules; what needs an approval is asked in that program, if it can ask. The gateway has the same at `/mcp`. \
+docs/use/mcp-server.md";
+
+pub(in crate::args) const MCP_SERVE_EXAMPLES: &str = "\
+Examples:
+  claude mcp add myclaw -- myclaw mcp serve
+  codex mcp add myclaw -- myclaw mcp serve --agent work
+  npx @modelcontextprotocol/inspector --cli myclaw mcp serve --method tools/list";
