@@ -157,7 +157,11 @@ pub const ALL: &[Variable] = &[
     of(Tests, "MYCLAW_INSPIRCD", "a directory with InspIRCd"),
     of(Tests, "MYCLAW_MCP_PYTHON", "a Python with the SDK `mcp`"),
     of(Tests, "MYCLAW_MCP_CONFORMANCE", "the package `@modelcontextprotocol/conformance`"),
-    of(Tests, "MYCLAW_MCP_SERVERS", "the packages `@modelcontextprotocol/…`, servers for tests"),
+    of(
+        Tests,
+        "MYCLAW_MCP_SERVERS",
+        "the packages `@modelcontextprotocol/…`, servers and clients for tests",
+    ),
     of(Tests, "MYCLAW_MINILM_PYTHON", "a Python with a MiniLM model"),
     of(
         Tests,

@@ -336,6 +336,12 @@ impl Delivery {
         Ok((key, desk.is_some_and(|desk| desk.session.work().is_some())))
     }
 
+    /// Whether the run of a session would answer this message.
+    pub(crate) fn works_on(&self, session: &str, message: &MessageId) -> bool {
+        let desk = self.desks().get(session).cloned();
+        desk.is_some_and(|desk| desk.answers(message.entry()))
+    }
+
     /// The keys of the sessions that work at this moment.
     pub(crate) fn working(&self) -> HashSet<String> {
         let desks = self.desks();

@@ -14,6 +14,7 @@ mod files;
 pub(crate) mod front;
 pub(crate) mod guard;
 mod logs;
+mod mcp;
 mod node;
 mod openai;
 mod page;
@@ -71,6 +72,8 @@ pub(crate) struct Server {
     tokens: guard::Tokens,
     front: CurrentFront,
     answered: Answered,
+    /// The requests of MCP clients that are being answered.
+    mcp: mcp::Exchange,
     /// How the newest reload of the config ended.
     reloads: Arc<Reloads>,
     address: SocketAddr,
@@ -95,6 +98,7 @@ impl Server {
     ) -> Self {
         Self {
             answered: Answered::new(delivery.ledger.clone()),
+            mcp: mcp::Exchange::default(),
             routing,
             tokens,
             front: CurrentFront::new(Arc::new(front)),
@@ -138,6 +142,7 @@ impl Server {
             .route("/ready", get(rest::ready))
             .route("/ws", get(socket::upgrade))
             .route("/metrics", get(rest::metrics))
+            .route("/mcp", post(mcp::post))
             .route("/api/status", get(rest::status))
             .route("/api/messages", post(rest::send))
             .route("/api/messages/{id}", get(rest::message))

@@ -32,6 +32,8 @@ mod fixture;
 mod guard;
 #[cfg(target_os = "linux")]
 mod limits;
+mod mcp;
+mod mcp_others;
 mod nodes;
 mod openai;
 mod openai_tools;

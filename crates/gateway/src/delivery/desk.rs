@@ -207,6 +207,11 @@ impl Desk {
         }
     }
 
+    /// Whether the current run would answer this message.
+    pub(super) fn answers(&self, message: EntryId) -> bool {
+        self.state.lock().running.contains(&message)
+    }
+
     /// Where the answer of the current run goes, each route once, with the newest message that it refers to.
     pub(super) fn running_routes(&self) -> Vec<(Route, Option<String>)> {
         let state = self.state.lock();

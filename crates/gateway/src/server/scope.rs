@@ -16,6 +16,8 @@ const ROUTES: &[(&str, &str, Needs)] = &[
     ("GET", "/ready", Needs::Nothing),
     ("GET", "/ws", Needs::See),
     ("GET", "/metrics", Needs::See),
+    // Which tools there are depends on the scope.
+    ("POST", "/mcp", Needs::See),
     ("GET", "/api/status", Needs::See),
     ("GET", "/api/scopes", Needs::See),
     ("POST", "/api/messages", Needs::Deliver),

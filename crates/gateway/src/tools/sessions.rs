@@ -1,10 +1,10 @@
 //! What the tools for sessions and sub-agents do.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
+use myclaw_agent::export::Excerpt;
 use myclaw_config::AgentId;
-use myclaw_session::{About, Catalog, EntryId, Role, SessionKey, TranscriptMessage};
+use myclaw_session::{About, Catalog, EntryId, SessionKey};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -20,10 +20,6 @@ const USUAL: usize = 20;
 const MOST: usize = 100;
 /// Most sessions among which those that a session may see are looked for.
 const MOST_SEARCHED: usize = 1_000;
-/// Most characters of a message in a history.
-const MOST_MESSAGE_CHARS: usize = 4_000;
-/// Most characters of a history.
-const MOST_HISTORY_CHARS: usize = 40_000;
 /// Wait for a reply, unless the caller wants another one.
 const USUAL_WAIT_SECONDS: u64 = 30;
 /// Longest wait for a reply.
@@ -267,38 +263,9 @@ fn history(
 ) -> Result<Vec<Value>, GatewayError> {
     let failed = |error| GatewayError::Agent(myclaw_agent::AgentError::from(error));
     let Some(reader) = catalog.read(key).map_err(failed)? else { return Ok(Vec::new()) };
-    let (mut shown, mut chars, mut read) = (Vec::new(), 0, 0);
-    let is_found = reader.visit_before(before, &mut |row| {
-        read += 1;
-        let is_wanted = matches!(row.role, Role::User | Role::Assistant) || include_tools;
-        if is_wanted && !row.content.trim().is_empty() {
-            let text = cut(&row);
-            chars += text.len();
-            if chars > MOST_HISTORY_CHARS && !shown.is_empty() {
-                return ControlFlow::Break(());
-            }
-            // Logs of other programs have rows without a time.
-            let time = (row.ts > 0).then_some(row.ts);
-            shown.push(json!({"id": row.id, "role": row.role, "ts": time, "text": text}));
-        }
-        match shown.len() < limit && read < MOST_SEARCHED {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
-    });
-    if !is_found.map_err(failed)? {
-        return Err(unusable("the session has no message with the id in `before`"));
-    }
-    shown.reverse();
-    Ok(shown)
-}
-
-fn cut(row: &TranscriptMessage) -> String {
-    let mut text: String = row.content.chars().take(MOST_MESSAGE_CHARS).collect();
-    if text.len() < row.content.len() {
-        text.push_str(" [cut]");
-    }
-    text
+    let excerpt = Excerpt { before, most: limit, with_tools: include_tools };
+    let found = excerpt.read(&*reader).map_err(failed)?;
+    found.ok_or_else(|| unusable("the session has no message with the id in `before`"))
 }
 
 fn unusable(message: impl Into<String>) -> GatewayError {

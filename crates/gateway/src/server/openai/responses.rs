@@ -217,15 +217,25 @@ impl Server {
 
     async fn cancel_response(&self, id: &str) -> Result<Value, GatewayError> {
         let (message, row) = self.response_row(id).await?;
+        self.stop_message(&message, row).await?;
+        self.stored_response(id).await
+    }
+
+    /// Stops the run that works on a message, and waits until the message is reported.
+    pub(in crate::server) async fn stop_message(
+        &self,
+        message: &MessageId,
+        row: Incoming,
+    ) -> Result<(), GatewayError> {
         let mut is_open = row.state == MessageState::Open;
         let begun = Instant::now();
         while is_open && begun.elapsed() < CANCEL_PATIENCE {
             // The run of a message that was stored a moment ago may not have begun.
             self.delivery.abort(&row.session)?;
-            let now = self.delivery.outcome(&message, tokio::time::sleep(CANCEL_AGAIN)).await?;
+            let now = self.delivery.outcome(message, tokio::time::sleep(CANCEL_AGAIN)).await?;
             is_open = now.is_some_and(|row| row.state == MessageState::Open);
         }
-        self.stored_response(id).await
+        Ok(())
     }
 
     async fn remove_response(&self, id: &str) -> Result<(), GatewayError> {
