@@ -29,6 +29,7 @@ mod sandbox;
 mod sessions;
 mod skills;
 mod speech;
+pub(crate) mod uninstall;
 mod usage;
 
 pub(crate) use channels::{
@@ -245,6 +246,9 @@ pub(crate) enum Command {
     /// Print a completion script for a shell
     #[command(long_about = help::COMPLETIONS, after_long_help = help::COMPLETIONS_EXAMPLES)]
     Completions(Later<CompletionsArgs>),
+    /// Remove what MyClaw has written for this user: config, keys, sessions, the service
+    #[command(long_about = help::UNINSTALL, after_long_help = help::UNINSTALL_EXAMPLES)]
+    Uninstall(Later<uninstall::UninstallArgs>),
 }
 
 /// Arguments of `run`.

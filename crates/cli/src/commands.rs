@@ -1,5 +1,9 @@
 //! The commands except for the chat. Each does one thing, prints and ends.
 
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use myclaw_front::exit::CliError;
+
 pub(crate) mod approvals;
 pub(crate) mod auth;
 pub(crate) mod channels;
@@ -25,5 +29,22 @@ pub(crate) mod sandbox;
 pub(crate) mod sessions;
 pub(crate) mod skills;
 mod speech;
+pub(crate) mod uninstall;
 pub(crate) mod usage;
 pub(crate) mod workflows;
+
+/// Asks the person at the terminal; without one the answer is no.
+fn confirm(question: &str) -> Result<bool, CliError> {
+    if !io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    let mut stderr = io::stderr();
+    drop(write!(stderr, "{question} [y/N] "));
+    drop(stderr.flush());
+    let mut answer = String::new();
+    io::stdin()
+        .lock()
+        .read_line(&mut answer)
+        .map_err(|error| CliError::failure(format!("cannot read the answer: {error}")))?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

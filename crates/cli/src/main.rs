@@ -81,5 +81,6 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Approvals(args)) => commands::approvals::run(&args),
         Some(Command::Doctor(args)) => commands::doctor::run(&args),
         Some(Command::Completions(args)) => commands::completions::run(&args),
+        Some(Command::Uninstall(args)) => commands::uninstall::run(&args),
     }
 }

@@ -482,7 +482,8 @@ fn archives_are_unpacked_unasked_into_the_agents_own_directory() {
         std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .unwrap();
     }
-    permissions.environment.insert("PATH".to_owned(), programs.display().to_string());
+    permissions.environment =
+        permissions.environment.clone().with("PATH", programs.display().to_string());
     let is_asked = |command: &str| {
         let verdict =
             permissions.check_subject("bash", &permissions.command(command), "openai/gpt-x");
@@ -514,7 +515,8 @@ fn commands_do_not_write_what_starts_programs_unasked() {
     let bin = root.join("bin");
     std::fs::create_dir(&bin).unwrap();
     let everywhere: std::ffi::OsString = format!("{}:/usr/bin:/bin", bin.display()).into();
-    permissions.environment.insert("PATH".to_owned(), everywhere.into_string().unwrap());
+    permissions.environment =
+        permissions.environment.clone().with("PATH", everywhere.into_string().unwrap());
     let program = |path: &str| {
         std::fs::write(root.join(path), "").unwrap();
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);

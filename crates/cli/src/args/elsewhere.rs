@@ -8,7 +8,7 @@ use super::Cli;
 
 const RUN: &str = "`myclaw run \"…\"` prints one answer";
 const MCP: &str = "`myclaw mcp list` lists the MCP servers, `myclaw mcp add` and `import` add some; docs/use/mcp.md";
-const UPDATE: &str = "install the new version as you installed this one; README.md";
+const UPDATE: &str = "install the new version as you installed this one; docs/use/install.md";
 const GATEWAY: &str =
     "the gateway runs with `myclaw gateway`, or as a service with `myclaw gateway install`";
 const STOP: &str =
@@ -29,7 +29,7 @@ const QUIT: &str = "a chat ends with `/quit`";
 const PROMPT: &str = "instructions are in AGENTS.md of the workspace; docs/use/workspace.md";
 
 /// Words in the place of a command, and what does the same here.
-const COMMANDS: [(&str, &str); 84] = [
+const COMMANDS: [(&str, &str); 83] = [
     ("version", "`myclaw --version` prints it"),
     ("exec", RUN),
     ("ask", RUN),
@@ -42,10 +42,6 @@ const COMMANDS: [(&str, &str); 84] = [
     ("plugins", "there are no plugins; docs/use/skills.md"),
     ("extensions", MCP),
     ("install", "`myclaw onboard` sets MyClaw up, and `myclaw gateway install` its service"),
-    (
-        "uninstall",
-        "`myclaw gateway uninstall` removes the service; then delete the program, and ~/.myclaw with all sessions and keys",
-    ),
     ("update", UPDATE),
     ("upgrade", UPDATE),
     ("self-update", UPDATE),

@@ -10,6 +10,7 @@ mod mcp;
 mod memory;
 mod nodes;
 mod runner;
+mod uninstall;
 mod usage;
 
 pub(super) use attach::*;
@@ -22,6 +23,7 @@ pub(super) use mcp::*;
 pub(super) use memory::*;
 pub(super) use nodes::*;
 pub(super) use runner::*;
+pub(super) use uninstall::*;
 pub(super) use usage::*;
 
 pub(super) const ABOUT: &str = "\

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-use myclaw_agent::SessionOptions;
+use myclaw_agent::{Home, SessionOptions};
 use myclaw_gateway::{Control, Ended, Gateway, GatewayError, MakeHost, OnConfig};
 use myclaw_gateway_client::{Say, state_of};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::host;
-use crate::args::{GatewayArgs, GatewayCommand, InstallArgs};
+use crate::args::{GatewayArgs, GatewayCommand, InstallArgs, UninstallArgs};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::{find_home, load_session};
 use myclaw_front::interrupt::Interrupts;
@@ -39,6 +39,16 @@ pub(crate) fn run(args: &GatewayArgs) -> Result<(), CliError> {
 /// Makes the gateway a service of this system.
 pub(super) fn install_service() -> Result<(), CliError> {
     service::install(&InstallArgs { dry_run: false, force: false, manager: None })
+}
+
+/// The file of the service that this program has installed.
+pub(super) fn service_file(home: &Home) -> Option<PathBuf> {
+    service::own_file(home)
+}
+
+/// Stops that service and removes its file.
+pub(super) fn uninstall_service() -> Result<(), CliError> {
+    service::uninstall(&UninstallArgs { dry_run: false, force: false, manager: None })
 }
 
 /// Serves until a signal. The second one ends it at once; the next start goes on where it was.

@@ -4,13 +4,13 @@ mod change;
 mod login;
 mod project;
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::time::Instant;
 
 use myclaw_agent::mcp::{ConfiguredServer, Difference, Listing, Revision, ToolDefinition};
 use myclaw_agent::{SessionConfig, SessionOptions};
 use serde_json::json;
 
+use super::confirm;
 use crate::args::{McpArgs, McpCommand};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::{find_home, load_session};
@@ -251,20 +251,4 @@ fn approve(server: &ConfiguredServer, answer: Answer) -> Result<(), CliError> {
             .line(format_args!("not approved; `myclaw mcp approve {}` asks again", server.name))?;
     }
     printer.finish()
-}
-
-/// Asks the person at the terminal; without one the answer is no.
-fn confirm(question: &str) -> Result<bool, CliError> {
-    if !io::stdin().is_terminal() {
-        return Ok(false);
-    }
-    let mut stderr = io::stderr();
-    drop(write!(stderr, "{question} [y/N] "));
-    drop(stderr.flush());
-    let mut answer = String::new();
-    io::stdin()
-        .lock()
-        .read_line(&mut answer)
-        .map_err(|error| CliError::failure(format!("cannot read the answer: {error}")))?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

@@ -78,8 +78,7 @@ fn a_message_without_a_command_opens_the_chat_unless_it_is_a_misspelt_command() 
 fn a_word_that_looks_like_a_command_is_no_message() {
     let home = TempHome::new();
     for (arguments, words) in [
-        (&["uninstall"][..], "myclaw gateway uninstall"),
-        (&["update"], "README.md"),
+        (&["update"][..], "docs/use/install.md"),
         (&["login"], "myclaw auth add"),
         (&["login", "anthropic"], "myclaw auth add"),
         (&["export"], "myclaw sessions export"),
@@ -89,7 +88,7 @@ fn a_word_that_looks_like_a_command_is_no_message() {
         (&["backup", "create", "now"], "~/.myclaw"),
         (&["security", "status"], "doctor --security"),
         (&["Login"], "myclaw auth add"),
-        (&["UPDATE"], "README.md"),
+        (&["UPDATE"], "docs/use/install.md"),
         (&["Sessions"], "did you mean `sessions`?"),
         (&["exit"], "`/quit`"),
         (&["review"], "myclaw run"),

@@ -83,6 +83,7 @@ mod special_files;
 mod time_zone;
 mod tools;
 mod undo;
+mod uninstall;
 mod web_tools;
 
 /// The program in `home`, with nothing of this machine: no key, no config, no model server.

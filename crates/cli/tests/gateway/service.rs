@@ -187,3 +187,18 @@ fn the_end_of_the_log_is_shown_and_followed() {
     following.signal(Signal::Terminate);
     following.wait(PATIENCE);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn uninstall_stops_and_removes_the_service_too() {
+    let machine = Machine::new(Some("test \"$2\" != is-active || echo active"));
+    machine.run(&["install"]).assert_code(0);
+    let mut command = machine.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    command.env("PATH", format!("{}:/bin", machine.home.path().join("bin").display()));
+    let output = RunningChild::run(command.args(["uninstall", "--yes", "--workspace"]));
+    output.assert_code(0);
+    assert!(output.stdout().contains("the service, which is stopped"), "{}", output.stdout());
+    assert!(!machine.unit().exists());
+    let calls = machine.calls();
+    assert!(calls.contains(&"--user disable --now myclaw-gateway.service".to_owned()), "{calls:?}");
+}

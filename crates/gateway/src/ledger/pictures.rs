@@ -1,7 +1,7 @@
 //! Pictures of messages, which are stored apart from their rows: a row is written again when its message is answered, and
 //! the pictures stay as they are.
 
-use myclaw_agent::llm::ImageContent;
+use myclaw_llm::ImageContent;
 use myclaw_store::{Blob, Place, StoreError, Version, Write};
 
 use super::{INCOMING, Ledger, OpenMessage};

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use myclaw_agent::approvals::{Question, WrittenAnswer, refusal};
 use myclaw_agent::mcp::serve::{self, Answer};
 use myclaw_agent::mcp::{served_answer, served_question};
-use myclaw_agent::sessions::SessionKey;
-use myclaw_agent::{AgentRunEvent, Approval, ApprovalRequest, Approver, BoxFuture, SessionEvent};
+use myclaw_agent::{BoxFuture, SessionEvent};
+use myclaw_engine::{AgentRunEvent, Approval, ApprovalRequest, Approver};
+use myclaw_session::SessionKey;
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 

@@ -5,16 +5,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use myclaw_agent::llm::{ContentBlock, StopReason};
 use myclaw_agent::mcp::serve::{
     Answer, Backend, Begun, MEMORY_SEARCH, Outcome, SEND, State, Turn, Watch,
 };
-use myclaw_agent::sessions::{EntryId, SessionKey};
-use myclaw_agent::{
-    Accepted, BoxFuture, Driver, Handover, Session, SessionConfig, TakenState, incomplete_remark,
-};
+use myclaw_agent::{Accepted, BoxFuture, Driver, Handover, Session, SessionConfig};
+use myclaw_engine::{TakenState, incomplete_remark};
 use myclaw_front::args::SessionArgs;
 use myclaw_front::time::new_session_name;
+use myclaw_llm::{ContentBlock, StopReason};
+use myclaw_session::{EntryId, SessionKey};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;

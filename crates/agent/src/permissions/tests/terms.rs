@@ -329,7 +329,7 @@ fn the_config_of_the_owner_is_bound_as_well() {
     let mut place = Place::new();
     place.file("home/.gitconfig", "[alias]\n\tz = !./x\n");
     let home = place.path("home").display().to_string();
-    place.permissions.environment.insert("HOME".to_owned(), home);
+    place.permissions.environment = place.permissions.environment.clone().with("HOME", home);
     for (command, file) in [
         ("git z", "home/.gitconfig"),
         ("git z", "home/.config/git/config"),
@@ -359,7 +359,7 @@ fn a_program_in_the_path_is_bound_by_its_content_and_by_where_it_is() {
     place.program("other/tool", "#!/bin/sh\n");
     let path = |name: &str, place: &Place| format!("{}:/usr/bin:/bin", place.path(name).display());
     let bin = path("bin", &place);
-    place.permissions.environment.insert("PATH".to_owned(), bin);
+    place.permissions.environment = place.permissions.environment.clone().with("PATH", bin);
     let before = place.command("tool x");
     place.program("bin/tool", "#!/bin/sh\necho two\n");
     let after = place.command("tool x");

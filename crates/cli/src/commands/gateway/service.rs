@@ -191,6 +191,12 @@ pub(super) fn install(args: &InstallArgs) -> Result<(), CliError> {
     printer.finish()
 }
 
+/// The file of the service of this system, if this program wrote it.
+pub(super) fn own_file(home: &Home) -> Option<PathBuf> {
+    let service = Service::of(home, None).ok()?;
+    matches!(service.find("").ok()?, Found::Other).then_some(service.path)
+}
+
 /// Stops the service and removes its file.
 pub(super) fn uninstall(args: &UninstallArgs) -> Result<(), CliError> {
     let service = Service::of(&find_home()?, args.manager)?;

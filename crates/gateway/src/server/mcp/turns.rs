@@ -9,8 +9,8 @@ use myclaw_agent::mcp::serve::{
     self, ASK, Backend, Begun, MEMORY_SEARCH, Outcome, SEND, State, Turn, Watch,
 };
 use myclaw_agent::mcp::{served_answer, served_question};
-use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{BoxFuture, SessionConfig};
+use myclaw_session::SessionKey;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -1,0 +1,279 @@
+//! `myclaw uninstall`: removes what this program has written for this user outside of workspaces.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use myclaw_agent::Home;
+use myclaw_files::is_locked;
+use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
+use myclaw_front::print::Printer;
+use myclaw_front::runtime;
+use myclaw_gateway::state_of;
+
+use super::{confirm, gateway};
+use crate::args::uninstall::UninstallArgs;
+
+/// What the program keeps in the state directory.
+const STATE: [&str; 18] = [
+    ".env",
+    "agents",
+    "approvals.json",
+    "chat_history",
+    "chat_pastes",
+    "chat_pictures",
+    "forget",
+    "forget.json",
+    "forgotten.json",
+    "gateway",
+    "jobs",
+    "logs",
+    "mcp",
+    "memory",
+    "myclaw.json",
+    "node",
+    "sessions",
+    "usage.json",
+];
+/// What the owner and the agent have made there.
+const WORK: [&str; 4] = ["commands", "skills", "workspace", "workspaces"];
+/// The host's directory in the state directory, and what groups have made in it.
+const HOST: &str = "host";
+const GROUPS: &str = "groups";
+/// Endings of files that stand next to another one while it is changed, or as its copy before that.
+const ENDINGS: [&str; 3] = [".bak", ".lock", ".tmp"];
+/// Where `docs/use/cli.md` puts completion scripts, below the user's home.
+const COMPLETIONS: [&str; 3] = [
+    ".local/share/bash-completion/completions/myclaw",
+    ".zfunc/_myclaw",
+    ".config/fish/completions/myclaw.fish",
+];
+/// Begins the names of directories for temporary files of a run. One that was killed leaves them.
+const TEMPORARY: [&str; 2] = ["myclaw-browser-", "myclaw-proxy-"];
+/// The lock in such a directory, which a running process holds.
+const OWNER: &str = "owner";
+
+/// What is there of this program.
+#[derive(Default)]
+struct Found {
+    service: Option<PathBuf>,
+    /// What is removed, each with all that is in it.
+    removed: Vec<PathBuf>,
+    /// What stays because the owner or the agent made it.
+    work: Vec<PathBuf>,
+    /// What this program did not write.
+    others: Vec<PathBuf>,
+}
+
+/// Lists what there is, asks, and removes it.
+pub(crate) fn run(args: &UninstallArgs) -> Result<(), CliError> {
+    let home = find_home()?;
+    let found = find(&home, args.workspace)?;
+    let mut printer = Printer::stdout();
+    list(&mut printer, &found)?;
+    if found.service.is_none() && found.removed.is_empty() {
+        printer.line("nothing is left to remove")?;
+        program(&mut printer)?;
+        return printer.finish();
+    }
+    if args.dry_run {
+        printer.line("nothing was removed")?;
+        return printer.finish();
+    }
+    if found.service.is_none() {
+        refuse_while_it_runs(&home)?;
+    }
+    if !args.yes && !confirm("Remove all this? There is no undo.")? {
+        return Err(CliError::usage(
+            "nothing was removed; `myclaw uninstall --yes` removes it without a question",
+        ));
+    }
+    if found.service.is_some() {
+        gateway::uninstall_service()?;
+        refuse_while_it_runs(&home)?;
+    }
+    for path in &found.removed {
+        remove(path).map_err(|error| {
+            CliError::failure(format!(
+                "cannot remove {}: {error}; correct that and repeat the command",
+                path.display()
+            ))
+        })?;
+    }
+    // Only if nothing is left in them.
+    for directory in [home.paths.state_dir().join(HOST), home.paths.state_dir().to_owned()] {
+        let _ = fs::remove_dir(directory);
+    }
+    if let Some(config) = user_config(&home) {
+        let _ = fs::remove_dir(config);
+    }
+    printer.line(format_args!("removed {} files and directories", found.removed.len()))?;
+    program(&mut printer)?;
+    printer.finish()
+}
+
+/// A gateway that runs would write its files again.
+fn refuse_while_it_runs(home: &Home) -> Result<(), CliError> {
+    // Without a readable config no gateway can be asked; its files are removed all the same.
+    let Ok(Some(state)) = runtime::block_on(state_of(home))? else { return Ok(()) };
+    Err(CliError::failure(format!(
+        "a gateway runs (process {}); stop it first, then repeat the command",
+        state["processId"]
+    )))
+}
+
+fn find(home: &Home, with_work: bool) -> Result<Found, CliError> {
+    let mut found = Found { service: gateway::service_file(home), ..Found::default() };
+    let state = home.paths.state_dir();
+    let entries = entries(state)?;
+    let is_ours = |name: &str| {
+        let name = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
+        STATE.contains(&name) || name.starts_with("draft-")
+    };
+    for path in entries {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if WORK.contains(&name.as_str()) || name.starts_with("workspace-") {
+            found.work.push(path);
+        } else if name == HOST && path.join(GROUPS).exists() && !with_work {
+            let (groups, rest): (Vec<_>, Vec<_>) =
+                self::entries(&path)?.into_iter().partition(|path| path.ends_with(GROUPS));
+            found.work.extend(groups);
+            found.removed.extend(rest);
+        } else if name == HOST || is_ours(&name) {
+            found.removed.push(path);
+        } else {
+            found.others.push(path);
+        }
+    }
+    // A directory that the program shares, such as a home, may have a `logs` of another program.
+    if !found.others.is_empty() && !state.ends_with(".myclaw") {
+        return Err(CliError::failure(format!(
+            "{} is the state directory, and has files that MyClaw did not write, such as {}; remove by hand what is \
+             MyClaw's",
+            state.display(),
+            found.others[0].display()
+        )));
+    }
+    if with_work {
+        found.removed.append(&mut found.work);
+    }
+    found.removed.extend(elsewhere(home));
+    found.removed.sort();
+    Ok(found)
+}
+
+/// What the program has outside of the state directory.
+fn elsewhere(home: &Home) -> Vec<PathBuf> {
+    let config = home.paths.config_file();
+    let mut candidates = Vec::new();
+    if !config.starts_with(home.paths.state_dir()) {
+        let name = config.to_string_lossy();
+        candidates.push(config.to_owned());
+        candidates.extend(ENDINGS.iter().map(|ending| PathBuf::from(format!("{name}{ending}"))));
+    }
+    candidates.extend(user_config(home).map(|config| config.join("mount-allowlist.json")));
+    if let Some(user) = home.environment.os_home() {
+        let scripts = COMPLETIONS.iter().map(|place| user.join(place));
+        candidates.extend(scripts.filter(|path| is_completion_script(path)));
+    }
+    let temporary = entries(&std::env::temp_dir()).unwrap_or_default();
+    candidates.extend(temporary.into_iter().filter(|path| is_abandoned(path)));
+    candidates.retain(|path| fs::symlink_metadata(path).is_ok());
+    candidates
+}
+
+fn user_config(home: &Home) -> Option<PathBuf> {
+    Some(home.environment.os_home()?.join(".config/myclaw"))
+}
+
+/// Whether `myclaw completions` has made the file.
+fn is_completion_script(path: &Path) -> bool {
+    fs::read_to_string(path).is_ok_and(|text| {
+        ["_myclaw()", "#compdef myclaw", "complete -c myclaw"]
+            .iter()
+            .any(|mark| text.contains(mark))
+    })
+}
+
+/// Whether it is a temporary directory of this user that no process uses.
+fn is_abandoned(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_mine = |metadata: Metadata| {
+        metadata.is_dir() && metadata.uid() == rustix::process::getuid().as_raw()
+    };
+    TEMPORARY.iter().any(|prefix| name.starts_with(prefix))
+        && fs::symlink_metadata(path).is_ok_and(is_mine)
+        && is_locked(&path.join(OWNER)).is_ok_and(|is_locked| !is_locked)
+}
+
+/// The entries of a directory, sorted; none if it does not exist.
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let read = fs::read_dir(directory)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>());
+    match read {
+        Ok(mut paths) => {
+            paths.sort();
+            Ok(paths)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => {
+            Err(CliError::failure(format!("cannot read {}: {error}", directory.display())))
+        }
+    }
+}
+
+/// Links are removed, and not what they lead to.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Number of files and their bytes in a place.
+fn size(path: &Path) -> (u64, u64) {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => {
+            let inside = entries(path).unwrap_or_default();
+            inside.iter().map(|path| size(path)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+        }
+        Ok(metadata) => (1, metadata.len()),
+        Err(_) => (0, 0),
+    }
+}
+
+fn list(printer: &mut Printer, found: &Found) -> Result<(), CliError> {
+    if let Some(file) = &found.service {
+        printer.safe_lines([format!("{} (the service, which is stopped)", file.display())])?;
+    }
+    for path in &found.removed {
+        let (files, bytes) = size(path);
+        let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+        let kilobytes = bytes.div_ceil(1000);
+        printer.safe_lines([format!("{} ({files}, {kilobytes} KB)", path.display())])?;
+    }
+    for path in &found.work {
+        let line = format!("stays: {} (--workspace removes it)", path.display());
+        printer.safe_lines([line])?;
+    }
+    for path in &found.others {
+        printer.safe_lines([format!("stays: {} (not written by MyClaw)", path.display())])?;
+    }
+    Ok(())
+}
+
+/// What remains to be done.
+fn program(printer: &mut Printer) -> Result<(), CliError> {
+    let Ok(program) = std::env::current_exe() else { return Ok(()) };
+    printer.safe_lines([format!(
+        "the program is still there: {}; remove it the way you installed it (docs/use/install.md)",
+        program.display()
+    )])
+}

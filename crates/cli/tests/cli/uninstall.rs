@@ -1,0 +1,128 @@
+//! `myclaw uninstall`: what it lists, what it removes and what it leaves.
+
+use std::path::Path;
+
+use myclaw_testkit::TempHome;
+
+use crate::run;
+
+/// All files below a directory.
+fn files(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => found.push(path.display().to_string()),
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A home in which the program has written what it writes.
+fn used() -> TempHome {
+    let home = TempHome::new();
+    run(&home, &["init"]).assert_code(0);
+    home.write(".myclaw/.env", "EXAMPLE_API_KEY=abc\n");
+    run(&home, &["run", "-q", "--model", "builtin/demo", "write \"tea\" to list.txt"])
+        .assert_code(0);
+    run(&home, &["memory", "add", "I drink tea"]).assert_code(0);
+    run(&home, &["groups", "add", "family@example", "family"]);
+    let script = run(&home, &["completions", "zsh"]).stdout();
+    home.write(".zfunc/_myclaw", script);
+    home
+}
+
+#[test]
+fn everything_goes_without_a_question_if_asked_for() {
+    let home = used();
+    home.write(".zfunc/_other", "#compdef other\n");
+    let output = run(&home, &["uninstall", "--yes", "--workspace"]);
+    output.assert_code(0);
+    assert!(output.stdout().contains(".myclaw/sessions ("), "{}", output.stdout());
+    assert!(output.stdout().contains("the program is still there"), "{}", output.stdout());
+    assert_eq!(files(home.path()), [home.path().join(".zfunc/_other").display().to_string()]);
+    assert!(!home.path().join(".myclaw").exists());
+    let again = run(&home, &["uninstall", "--yes"]);
+    again.assert_code(0);
+    assert!(again.stdout().contains("nothing is left to remove"), "{}", again.stdout());
+}
+
+#[test]
+fn work_and_files_of_others_stay() {
+    let home = used();
+    home.write(".myclaw/skills/tea/SKILL.md", "mine");
+    home.write(".myclaw/photo.png", "mine");
+    home.write(".myclaw/host/groups/family/MISSION.md", "mine");
+    home.write(".myclaw/host/groups.json", "{}");
+    home.write(".local/share/bash-completion/completions/myclaw", "# of another program\n");
+    let output = run(&home, &["uninstall", "-y"]);
+    output.assert_code(0);
+    let text = output.stdout();
+    assert!(text.contains("photo.png (not written by MyClaw)"), "{text}");
+    assert!(text.contains("workspace (--workspace removes it)"), "{text}");
+    let left = files(home.path());
+    let is_kept = |path: &String| {
+        [
+            ".myclaw/workspace/",
+            "skills/tea/SKILL.md",
+            "photo.png",
+            "groups/family/",
+            "completions/myclaw",
+        ]
+        .iter()
+        .any(|part| path.contains(part))
+    };
+    assert!(left.iter().all(is_kept), "{left:?}");
+    for name in ["list.txt", "SKILL.md", "photo.png", "MISSION.md", "completions/myclaw"] {
+        assert!(left.iter().any(|path| path.ends_with(name)), "{name}: {left:?}");
+    }
+}
+
+#[test]
+fn nothing_is_removed_without_a_yes() {
+    let home = used();
+    let before = files(home.path());
+    let dry = run(&home, &["uninstall", "--dry-run"]);
+    dry.assert_code(0);
+    assert!(dry.stdout().contains("nothing was removed"), "{}", dry.stdout());
+    let refused = run(&home, &["uninstall"]);
+    refused.assert_code(2);
+    assert!(refused.stderr().contains("`myclaw uninstall --yes`"), "{}", refused.stderr());
+    assert_eq!(files(home.path()), before);
+}
+
+#[test]
+fn a_state_directory_with_files_of_others_is_not_touched() {
+    let home = used();
+    let state = home.path().join("project");
+    std::fs::rename(home.path().join(".myclaw"), &state).expect("moved");
+    home.write("project/main.c", "int main;");
+    let before = files(&state);
+    let mut command = home.command(env!("CARGO_BIN_EXE_myclaw"));
+    command.env("MYCLAW_STATE_DIR", &state).args(["uninstall", "--yes"]);
+    let output = myclaw_testkit::RunningChild::run(&mut command);
+    output.assert_code(1);
+    assert!(output.stderr().contains("project/main.c"), "{}", output.stderr());
+    assert_eq!(files(&state), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_go_and_what_they_lead_to_stays() {
+    let home = used();
+    home.write("elsewhere/notes.txt", "mine");
+    std::fs::remove_dir_all(home.path().join(".myclaw/workspace")).expect("removed");
+    std::os::unix::fs::symlink(
+        home.path().join("elsewhere"),
+        home.path().join(".myclaw/workspace"),
+    )
+    .expect("linked");
+    run(&home, &["uninstall", "--yes", "--workspace"]).assert_code(0);
+    assert!(!home.path().join(".myclaw").exists());
+    assert_eq!(
+        std::fs::read_to_string(home.path().join("elsewhere/notes.txt")).expect("read"),
+        "mine"
+    );
+}
