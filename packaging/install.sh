@@ -1,0 +1,227 @@
+#!/bin/sh
+# Installs MyClaw for one user, updates it, or removes it. Nothing is written to the place of installation before the
+# signature of the list of digests, the digest of the archive and its version have been checked.
+#
+#   sh install.sh [--to DIR] [--from PLACE] [--downgrade] [--new-key]
+#   sh install.sh --uninstall [--to DIR]
+#
+#   --to DIR       where to: DIR/bin, DIR/share; default ~/.local
+#   --from PLACE   the directory or the https:// address with the files of the release
+#   --downgrade    allow a version that is older than the installed one
+#   --new-key      allow a release that another key has signed than the installed one
+#   --uninstall    remove what this script has installed; `myclaw uninstall` removes what the program has written
+#
+# Needs tar, openssl 3 or ssh-keygen (OpenSSH 8.2 or newer), and for an address curl or wget.
+set -eu
+umask 022
+
+from='@URL@'
+to=
+key='@PEM@'
+ssh_key='@SSH@'
+# The minor version of the GNU C library 2 that the programs for it need.
+glibc='@GLIBC@'
+action=install
+may_downgrade=
+may_change_key=
+
+fail() {
+  echo "install.sh: $1" >&2
+  exit 1
+}
+
+while [ $# -gt 0 ]; do
+  case $1 in
+    --to | --from)
+      [ $# -gt 1 ] || fail "$1 needs a value"
+      [ "$1" = --to ] && to=$2 || from=$2
+      shift
+      ;;
+    --downgrade) may_downgrade=1 ;;
+    --new-key) may_change_key=1 ;;
+    --uninstall) action=uninstall ;;
+    -h | --help)
+      sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "$0"
+      exit 0
+      ;;
+    *) fail "there is no option $1; --help shows all" ;;
+  esac
+  shift
+done
+[ -n "$to" ] || to=${HOME:?HOME is not set; name a directory with --to}/.local
+case $to in /*) ;; *) to=$PWD/$to ;; esac
+own=$to/share/myclaw
+
+uninstall() {
+  [ -f "$own/manifest" ] || fail "there is no $own/manifest, so this script has installed nothing in $to; --to names another place"
+  # The deepest directory comes last in the list, and is removed first.
+  directories=
+  while read -r kind name; do
+    case $name in /* | *..*) fail "$own/manifest names $name, which is outside of $to" ;; esac
+    case $kind in
+      f) rm -f "$to/$name" ;;
+      d) directories="$name
+$directories" ;;
+    esac
+  done < "$own/manifest"
+  rm -f "$own/manifest"
+  echo "$directories" | while read -r name; do
+    [ -z "$name" ] || rmdir "$to/$name" 2> /dev/null || true
+  done
+  echo "removed MyClaw from $to"
+  [ ! -d "${HOME:-/nonexistent}/.myclaw" ] || echo "what it has written is still in $HOME/.myclaw"
+}
+
+fetch() {
+  case $from in
+    https://*)
+      if command -v curl > /dev/null; then
+        curl --proto '=https' --fail --silent --show-error --location --output "$work/$1" "$from/$1"
+      elif command -v wget > /dev/null; then
+        wget --https-only --quiet --output-document "$work/$1" "$from/$1"
+      else
+        fail "install curl or wget, or download the files and name their directory with --from"
+      fi
+      ;;
+    *) cp "$from/$1" "$work/$1" 2> /dev/null ;;
+  esac
+}
+
+verify() {
+  bad="the signature of SHA256SUMS is wrong: the list of digests was changed, or another key has signed it. Nothing was installed"
+  # The first of the two programs that is there decides.
+  case $(openssl version 2> /dev/null) in
+    "OpenSSL "[3-9]*)
+      fetch SHA256SUMS.sig || fail "$from has no SHA256SUMS.sig, so the list of digests has no signature. Nothing was installed"
+      printf '%s\n' "$key" > "$work/key.pem"
+      openssl pkeyutl -verify -pubin -inkey "$work/key.pem" -rawin -in "$work/SHA256SUMS" -sigfile "$work/SHA256SUMS.sig" \
+        > /dev/null 2>&1 || fail "$bad"
+      ;;
+    *)
+      command -v ssh-keygen > /dev/null || fail "install openssl 3 or ssh-keygen: one of them checks the signature"
+      fetch SHA256SUMS.sshsig || fail "$from has no SHA256SUMS.sshsig, so the list of digests has no signature. Nothing was installed"
+      echo "myclaw $ssh_key" > "$work/signers"
+      ssh-keygen -Y verify -f "$work/signers" -I myclaw -n '@NAMESPACE@' -s "$work/SHA256SUMS.sshsig" < "$work/SHA256SUMS" \
+        > /dev/null 2>&1 || fail "$bad"
+      ;;
+  esac
+}
+
+digest() {
+  if command -v sha256sum > /dev/null; then
+    sha256sum "$1"
+  else
+    shasum -a 256 "$1"
+  fi | cut -d ' ' -f 1
+}
+
+# Prints the archive of the list that runs here.
+archive() {
+  case $(uname -m) in
+    x86_64 | amd64) processor=x86_64 ;;
+    aarch64 | arm64) processor=aarch64 ;;
+    *) fail "there is no program for the processor $(uname -m)" ;;
+  esac
+  case $(uname -s) in
+    Linux)
+      found=$(getconf GNU_LIBC_VERSION 2> /dev/null | sed -n 's/^glibc 2\.\([0-9]*\).*/\1/p')
+      targets=$processor-unknown-linux-musl
+      [ "${found:-0}" -lt "$glibc" ] || targets="$processor-unknown-linux-gnu $targets"
+      ;;
+    Darwin) targets=$processor-apple-darwin ;;
+    *) fail "there is no program for $(uname -s)" ;;
+  esac
+  for target in $targets; do
+    name=$(awk -v end="-$target.tar.gz" '
+      substr($2, length($2) - length(end) + 1) == end && $2 ~ /^myclaw-[0-9]+\.[0-9]+\.[0-9]+-/ {print $2}' "$work/SHA256SUMS")
+    case $name in
+      '') ;;
+      *' '* | *'
+'*) fail "SHA256SUMS has more than one archive for $target" ;;
+      *) echo "$name" && return ;;
+    esac
+  done
+  fail "the release has no program for this machine ($targets)${found:+; its C library is glibc 2.$found, and 2.$glibc is needed}"
+}
+
+# Whether the first version is older than the second.
+is_older() {
+  awk -v a="$1" -v b="$2" 'BEGIN {
+    split(a, x, "."); split(b, y, ".")
+    for (i = 1; i <= 3; i++) if (x[i] + 0 != y[i] + 0) exit !(x[i] + 0 < y[i] + 0)
+    exit 1 }'
+}
+
+make_directory() {
+  [ -d "$to/$1" ] && return
+  case $1 in */*) make_directory "${1%/*}" ;; esac
+  mkdir "$to/$1"
+  made="$made
+d $1"
+}
+
+# Puts a file there as a whole, also while the old one runs.
+put() {
+  cp "$1" "$to/$2.new.$$"
+  chmod "$3" "$to/$2.new.$$"
+  mv -f "$to/$2.new.$$" "$to/$2"
+}
+
+install() {
+  [ -n "$from" ] || fail "name the directory or the address of the release with --from"
+  from=${from%/}
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  trap 'exit 130' INT TERM HUP
+  fetch SHA256SUMS || fail "$from has no SHA256SUMS; --from names the directory or the address of a release"
+  verify
+  name=$(archive)
+  version=${name#myclaw-}
+  version=${version%%-*}
+  if [ -f "$own/version" ]; then
+    installed=$(cat "$own/version")
+    if [ -z "$may_downgrade" ] && is_older "$version" "$installed"; then
+      fail "$version is older than the installed $installed, so it was not installed; --downgrade allows it"
+    fi
+    if [ -z "$may_change_key" ] && [ "$(cat "$own/release-key.pem")" != "$key" ]; then
+      fail "another key has signed this release than the installed one. If the makers have announced that, --new-key allows it"
+    fi
+  elif [ -e "$to/bin/myclaw" ]; then
+    fail "$to/bin/myclaw is there, and this script did not install it; remove it, or choose another place with --to"
+  fi
+  fetch "$name" || fail "$from has no $name"
+  expected=$(awk -v name="$name" '$2 == name {print $1}' "$work/SHA256SUMS")
+  [ "$(digest "$work/$name")" = "$expected" ] || fail "$name has another digest than the signed list. Nothing was installed"
+  tar -xzf "$work/$name" -C "$work"
+  files=$work/${name%.tar.gz}
+  said=$("$files/myclaw" --version) || fail "the program does not run on this machine"
+  [ "$said" = "myclaw $version" ] || fail "the program of $name says that it is \`$said\`. Nothing was installed"
+
+  printf '%s\n' "$key" > "$files/release-key.pem"
+  echo "$version" > "$files/version"
+  # From, to, mode.
+  {
+    echo "myclaw bin/myclaw 755"
+    for page in "$files"/man/*.1; do echo "man/${page##*/} share/man/man1/${page##*/} 644"; done
+    echo "completions/myclaw.bash share/bash-completion/completions/myclaw 644"
+    echo "completions/_myclaw share/zsh/site-functions/_myclaw 644"
+    echo "completions/myclaw.fish share/fish/vendor_completions.d/myclaw.fish 644"
+    for one in LICENSE-MIT LICENSE-APACHE THIRD-PARTY-LICENCES.txt release-key.pem version; do echo "$one share/myclaw/$one 644"; done
+  } > "$work/plan"
+  mkdir -p "$to"
+  made=
+  while read -r _ place _; do make_directory "${place%/*}"; done < "$work/plan"
+  # The list comes first, so that an installation that was broken off can be removed.
+  {
+    [ ! -f "$own/manifest" ] || cat "$own/manifest"
+    echo "$made"
+    awk '{print "f " $2}' "$work/plan"
+  } | awk 'NF && !seen[$0]++' > "$work/manifest"
+  put "$work/manifest" share/myclaw/manifest 644
+  while read -r source place mode; do put "$files/$source" "$place" "$mode"; done < "$work/plan"
+  echo "installed MyClaw $version in $to"
+  case :$PATH: in *:"$to/bin":*) ;; *) echo "add it to your PATH: export PATH=\"$to/bin:\$PATH\"" ;; esac
+  echo "try it: myclaw run \"List the files here\""
+}
+
+$action
