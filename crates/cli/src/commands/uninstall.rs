@@ -10,8 +10,6 @@ use myclaw_files::is_locked;
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;
 use myclaw_front::print::Printer;
-use myclaw_front::runtime;
-use myclaw_gateway::state_of;
 
 use super::{confirm, gateway};
 use crate::args::uninstall::UninstallArgs;
@@ -83,7 +81,7 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CliError> {
         return printer.finish();
     }
     if found.service.is_none() {
-        refuse_while_it_runs(&home)?;
+        refuse_if_in_use(&found.removed)?;
     }
     if !args.yes && !confirm("Remove all this? There is no undo.")? {
         return Err(CliError::usage(
@@ -92,7 +90,7 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CliError> {
     }
     if found.service.is_some() {
         gateway::uninstall_service()?;
-        refuse_while_it_runs(&home)?;
+        refuse_if_in_use(&found.removed)?;
     }
     for path in &found.removed {
         remove(path).map_err(|error| {
@@ -114,14 +112,26 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CliError> {
     printer.finish()
 }
 
-/// A gateway that runs would write its files again.
-fn refuse_while_it_runs(home: &Home) -> Result<(), CliError> {
-    // Without a readable config no gateway can be asked; its files are removed all the same.
-    let Ok(Some(state)) = runtime::block_on(state_of(home))? else { return Ok(()) };
-    Err(CliError::failure(format!(
-        "a gateway runs (process {}); stop it first, then repeat the command",
-        state["processId"]
-    )))
+/// A gateway, host or chat that runs would write its files again.
+fn refuse_if_in_use(places: &[PathBuf]) -> Result<(), CliError> {
+    match places.iter().find_map(|place| held_lock(place)) {
+        None => Ok(()),
+        Some(lock) => Err(CliError::failure(format!(
+            "the files stay, because a gateway, host or run of MyClaw still works ({} is locked); end it first, then \
+             repeat the command",
+            lock.display()
+        ))),
+    }
+}
+
+/// A lock file in a place that a process holds.
+fn held_lock(place: &Path) -> Option<PathBuf> {
+    let metadata = fs::symlink_metadata(place).ok()?;
+    if metadata.is_dir() {
+        return entries(place).ok()?.iter().find_map(|path| held_lock(path));
+    }
+    let is_lock = metadata.is_file() && place.extension().is_some_and(|end| end == "lock");
+    (is_lock && is_locked(place).is_ok_and(|is_held| is_held)).then(|| place.to_owned())
 }
 
 fn find(home: &Home, with_work: bool) -> Result<Found, CliError> {

@@ -119,7 +119,18 @@ fn a_gateway_in_a_terminal_is_not_pushed_aside() {
     installed.assert_code(0);
     let says = format!("a gateway runs already (process {})", gateway.child.id());
     assert!(installed.stdout().contains(&says), "{}", installed.stdout());
+    let uninstall = || {
+        let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        RunningChild::run(command.args(["uninstall", "--yes"]).env("PATH", "/nowhere"))
+    };
+    let refused = uninstall();
+    refused.assert_code(1);
+    let says = "gateway/store.sqlite.lock is locked";
+    assert!(refused.stderr().contains(says), "{}", refused.stderr());
+    assert!(bench.home.path().join(".myclaw/gateway/token").exists());
     gateway.stop();
+    uninstall().assert_code(0);
+    assert!(!bench.home.path().join(".myclaw/gateway").exists());
 }
 
 #[test]
