@@ -37,6 +37,16 @@ def glibc_of(program):
     return max([int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)(?:\.\d+)?\0", data)] + packed)
 
 
+def is_for(program, target):
+    """Whether the head of a program is that of the target, with the right C library."""
+    head = program.read_bytes()[:20]
+    if "linux" in target:
+        machine = {"x86_64": 62, "aarch64": 183}[target.split("-")[0]]
+        has_glibc = glibc_of(program) > 0
+        return head[:4] == b"\x7fELF" and head[18] == machine and has_glibc == target.endswith("-gnu")
+    return head[:2] == b"MZ" if "windows" in target else head[:4] == b"\xcf\xfa\xed\xfe"
+
+
 def is_program(name):
     return name.rsplit("/", 1)[-1] in {"myclaw", "myclaw.exe", "myclaw.js"}
 
