@@ -43,6 +43,7 @@ pub use agents::{
 };
 pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
+pub(crate) use channels::ChannelConfig;
 pub use channels::{
     Binding, BindingMatch, ChannelsConfig, ChatRules, ConnectionSecurity, DEFAULT_ACCOUNT,
     DiscordConfig, DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, IrcConfig,

@@ -8,11 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::policy::ToolRules;
 use super::values::{self, BaseUrl, ChatId, NonBlankText};
+use crate::config_path::ConfigPath;
+use crate::validate::Finding;
 
+mod binding;
 mod email;
 mod irc;
 mod people;
 
+pub use binding::{Binding, BindingMatch};
 pub use email::{
     ConnectionSecurity, EmailConfig, MailServerConfig, MailSession, SenderCheckConfig,
 };
@@ -74,7 +78,8 @@ macro_rules! plain_chat_channel {
         }
 
         impl $name {
-            pub(in crate::schema) fn rules(&self) -> ChatRules<'_> {
+            /// Who may write there, and what holds for their messages.
+            pub(crate) fn chat_rules(&self) -> ChatRules<'_> {
                 ChatRules {
                     allowed_chat_ids: None,
                     dm_policy: self.dm_policy,
@@ -120,45 +125,133 @@ pub struct ChatRules<'a> {
     pub tools: &'a ToolRules,
 }
 
+/// What the config says of a channel, whichever it is. The types of all channels have it, next to what checks them.
+pub(crate) trait ChannelConfig {
+    /// Who may write there, if people do.
+    fn rules(&self) -> Option<ChatRules<'_>> {
+        None
+    }
+
+    /// Everything that must not be shown.
+    fn secrets(&self) -> Vec<&SecretString> {
+        Vec::new()
+    }
+
+    /// The names of its accounts.
+    fn accounts(&self) -> Vec<&str> {
+        vec![DEFAULT_ACCOUNT]
+    }
+
+    /// The names of its accounts where the config does not name it.
+    fn accounts_if_absent() -> Vec<&'static str>
+    where
+        Self: Sized,
+    {
+        vec![DEFAULT_ACCOUNT]
+    }
+
+    /// The mistakes in it that its type does not exclude. It stands at `path`.
+    fn check(&self, path: &ConfigPath, findings: &mut Vec<Finding>);
+
+    /// Whether the config does not name it.
+    fn is_absent(&self) -> bool {
+        false
+    }
+}
+
+/// A channel that the config may leave out.
+impl<T: ChannelConfig> ChannelConfig for Option<T> {
+    fn rules(&self) -> Option<ChatRules<'_>> {
+        self.as_ref()?.rules()
+    }
+
+    fn secrets(&self) -> Vec<&SecretString> {
+        self.as_ref().map(T::secrets).unwrap_or_default()
+    }
+
+    fn check(&self, path: &ConfigPath, findings: &mut Vec<Finding>) {
+        self.iter().for_each(|channel| channel.check(path, findings));
+    }
+
+    fn accounts(&self) -> Vec<&str> {
+        match self {
+            Some(channel) => channel.accounts(),
+            None => T::accounts_if_absent(),
+        }
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_none()
+    }
+}
+
+/// Declares the channels: their keys in the config, which are their names, and their types.
+macro_rules! channels {
+    ($($(#[$about:meta])* $name:ident: $config:ty,)*) => {
+        /// Channels through which messages arrive.
+        #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+        pub struct ChannelsConfig {
+            /// Which session a direct message belongs to.
+            pub dm_scope: DmScope,
+            /// People who write through several channels: a name, and the ids of its direct chats as `channel:id`, such as
+            /// `telegram:42`. Each has one session for all of them.
+            #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+            #[schemars(with = "BTreeMap<String, Vec<NonBlankText>>")]
+            pub identity_links: BTreeMap<String, Vec<PersonId>>,
+            $(
+                $(#[$about])*
+                #[serde(skip_serializing_if = "ChannelConfig::is_absent")]
+                pub $name: $config,
+            )*
+        }
+
+        impl ChannelsConfig {
+            /// The names of all channels.
+            pub(crate) const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// All channels, by name.
+            pub(crate) fn all(&self) -> Vec<(&'static str, &dyn ChannelConfig)> {
+                vec![$((stringify!($name), &self.$name as &dyn ChannelConfig)),*]
+            }
+        }
+    };
+}
+
+channels! {
+    /// A Telegram bot.
+    telegram: Option<TelegramConfig>,
+    /// An account on Matrix.
+    matrix: Option<MatrixConfig>,
+    /// An account of e-mail.
+    email: Option<EmailConfig>,
+    /// Phone numbers on WhatsApp.
+    whatsapp: Option<WhatsAppConfig>,
+    /// An account on Signal, through signal-cli.
+    signal: Option<SignalConfig>,
+    /// An account on a network of IRC.
+    irc: Option<IrcConfig>,
+    /// An account of XMPP (Jabber).
+    xmpp: Option<XmppConfig>,
+    /// An app in a workspace of Slack.
+    slack: Option<SlackConfig>,
+    /// A bot on Discord.
+    discord: Option<DiscordConfig>,
+    /// Signed HTTP webhooks for programs, by name.
+    webhook: BTreeMap<String, WebhookConfig>,
+    /// A Unix socket for scripts of this machine's user.
+    socket: Option<SocketConfig>,
+}
+
 impl ChannelsConfig {
     /// The rules of the channels in which people write, by the channel's name.
     pub fn chat_rules(&self) -> impl Iterator<Item = (&'static str, ChatRules<'_>)> {
-        let telegram = self.telegram.iter().map(|telegram| {
-            let allowed_chat_ids = telegram.allowed_chat_ids.as_deref();
-            ("telegram", ChatRules { allowed_chat_ids, ..telegram.rules() })
-        });
-        telegram
-            .chain(self.matrix.iter().map(|matrix| ("matrix", matrix.rules())))
-            .chain(self.email.iter().map(|email| ("email", email.rules())))
-            .chain(self.irc.iter().map(|irc| ("irc", irc.rules())))
-            .chain(self.xmpp.iter().map(|xmpp| ("xmpp", xmpp.rules())))
-            .chain(self.whatsapp.iter().map(|whatsapp| ("whatsapp", whatsapp.rules())))
-            .chain(self.signal.iter().map(|signal| ("signal", signal.rules())))
-            .chain(self.slack.iter().map(|slack| ("slack", slack.rules())))
-            .chain(self.discord.iter().map(|discord| ("discord", discord.rules())))
+        self.all().into_iter().filter_map(|(name, channel)| Some((name, channel.rules()?)))
     }
 
     /// Everything that must not be shown.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
-        let telegram = self.telegram.iter().flat_map(TelegramConfig::bots);
-        let webhooks = self.webhook.values().map(|webhook| &webhook.secret);
-        let matrix = self.matrix.iter().map(|matrix| &matrix.access_token);
-        let slack = self.slack.iter().flat_map(|slack| [&slack.app_token, &slack.bot_token]);
-        let discord = self.discord.iter().map(|discord| &discord.bot_token);
-        let irc = self.irc.iter().flat_map(IrcConfig::secrets);
-        let whatsapp = self.whatsapp.iter().flat_map(WhatsAppConfig::secrets);
-        let email = self.email.iter().flat_map(EmailConfig::secrets);
-        let xmpp = self.xmpp.iter().map(|xmpp| &xmpp.password);
-        telegram
-            .map(|bot| bot.token)
-            .chain(matrix)
-            .chain(webhooks)
-            .chain(email)
-            .chain(slack)
-            .chain(discord)
-            .chain(whatsapp)
-            .chain(irc)
-            .chain(xmpp)
+        self.all().into_iter().flat_map(|(_, channel)| channel.secrets())
     }
 }
 
@@ -188,52 +281,6 @@ impl TelegramConfig {
         });
         first.chain(others)
     }
-}
-
-/// Channels through which messages arrive.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct ChannelsConfig {
-    /// Which session a direct message belongs to.
-    pub dm_scope: DmScope,
-    /// People who write through several channels: a name, and the ids of its direct chats as `channel:id`, such as
-    /// `telegram:42`. Each has one session for all of them.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(with = "BTreeMap<String, Vec<NonBlankText>>")]
-    pub identity_links: BTreeMap<String, Vec<PersonId>>,
-    /// A Telegram bot.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub telegram: Option<TelegramConfig>,
-    /// An account on Matrix.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub matrix: Option<MatrixConfig>,
-    /// An account of e-mail.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub email: Option<EmailConfig>,
-    /// Phone numbers on WhatsApp.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub whatsapp: Option<WhatsAppConfig>,
-    /// An account on Signal, through signal-cli.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub signal: Option<SignalConfig>,
-    /// An account on a network of IRC.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub irc: Option<IrcConfig>,
-    /// An account of XMPP (Jabber).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub xmpp: Option<XmppConfig>,
-    /// An app in a workspace of Slack.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub slack: Option<SlackConfig>,
-    /// A bot on Discord.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub discord: Option<DiscordConfig>,
-    /// Signed HTTP webhooks for programs, by name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub webhook: BTreeMap<String, WebhookConfig>,
-    /// A Unix socket for scripts of this machine's user.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub socket: Option<SocketConfig>,
 }
 
 /// Which session a direct message belongs to.
@@ -428,43 +475,6 @@ pub struct SocketConfig {
     )]
     #[schemars(with = "Option<NonBlankText>")]
     pub path: Option<String>,
-}
-
-/// Which agent answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Binding {
-    /// The agent.
-    #[serde(deserialize_with = "values::non_blank")]
-    #[schemars(with = "NonBlankText")]
-    pub agent_id: String,
-    /// The messages that it answers.
-    #[serde(rename = "match")]
-    pub matches: BindingMatch,
-}
-
-/// Messages, by where they come from. Everything that is set must hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct BindingMatch {
-    /// The channel, such as `telegram`.
-    #[serde(deserialize_with = "values::non_blank")]
-    #[schemars(with = "NonBlankText")]
-    pub channel: String,
-    /// The account of the channel. Default: every account.
-    #[serde(
-        default,
-        deserialize_with = "values::optional_non_blank",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<NonBlankText>")]
-    pub account: Option<String>,
-    /// The person, in a direct chat.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peer: Option<ChatId>,
-    /// The group.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<ChatId>,
 }
 
 /// Groups are busy, and most messages in them are not meant for the agent.

@@ -4,7 +4,7 @@ mod phone;
 
 use std::collections::{BTreeMap, HashSet};
 
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use super::{Finding, finding, root};
@@ -12,8 +12,9 @@ use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
 use crate::schema::{
-    BindingMatch, ChatId, Config, DEFAULT_ACCOUNT, DiscordConfig, DmPolicy, GroupConfig,
-    MatrixConfig, SlackConfig, TelegramConfig, WebhookConfig, WhatsAppConfig,
+    BindingMatch, ChannelConfig, ChannelsConfig, ChatId, ChatRules, Config, DEFAULT_ACCOUNT,
+    DiscordConfig, DmPolicy, GroupConfig, MatrixConfig, SlackConfig, SocketConfig, TelegramConfig,
+    WebhookConfig,
 };
 use crate::suggest::nearest;
 
@@ -22,125 +23,158 @@ mod irc;
 mod people;
 mod xmpp;
 
-/// The channels that messages can come from.
-const CHANNELS: [&str; 11] = [
-    "telegram", "matrix", "email", "slack", "discord", "whatsapp", "signal", "irc", "xmpp",
-    "webhook", "socket",
-];
 /// Shortest secret of a webhook, in bytes. Shorter ones can be guessed.
 const MIN_SECRET: usize = 16;
+
+/// The names of all channels.
+const NAMES: &[&str] = ChannelsConfig::NAMES;
 
 pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
     people::check(config, findings);
     let channels = root().key("channels");
-    if let Some(telegram) = &config.channels.telegram {
-        check_telegram(telegram, &channels.clone().key("telegram"), findings);
-    }
-    if let Some(matrix) = &config.channels.matrix {
-        check_matrix(matrix, &channels.clone().key("matrix"), findings);
-    }
-    if let Some(account) = &config.channels.email {
-        email::check(account, findings);
-    }
-    phone::check(&config.channels, &channels, findings);
-    config.channels.irc.iter().for_each(|account| irc::check(account, findings));
-    config.channels.xmpp.iter().for_each(|account| xmpp::check(account, findings));
-    if let Some(slack) = &config.channels.slack {
-        check_slack(slack, &channels.clone().key("slack"), findings);
-    }
-    if let Some(discord) = &config.channels.discord {
-        check_discord(discord, &channels.clone().key("discord"), findings);
+    for (name, channel) in config.channels.all() {
+        channel.check(&channels.clone().key(name), findings);
     }
     check_everybody(config, &channels, findings);
-    check_webhooks(&config.channels.webhook, &channels.key("webhook"), findings);
     check_bindings(config, findings);
     check_host_bindings(config, findings);
 }
 
 /// The mistake at `path`, if there is no channel with the name that stands there.
 pub(super) fn channel_problem(name: &str, path: ConfigPath) -> Option<Finding> {
-    let help = || match nearest(name, CHANNELS) {
+    let help = || match nearest(name, NAMES.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("the channels are {}", CHANNELS.join(", ")),
+        None => format!("the channels are {}", NAMES.join(", ")),
     };
-    (!CHANNELS.contains(&name)).then(|| finding(path, "there is no channel of this name", help()))
+    (!NAMES.contains(&name)).then(|| finding(path, "there is no channel of this name", help()))
 }
 
-fn check_telegram(telegram: &TelegramConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
-    let urls = [("baseUrl", &telegram.base_url), ("webhookUrl", &telegram.webhook_url)];
-    for (key, url) in urls {
-        check_url(url.as_deref(), path.clone().key(key), findings);
+impl ChannelConfig for TelegramConfig {
+    fn accounts_if_absent() -> Vec<&'static str> {
+        Vec::new()
     }
-    let is_person = |name: &str| name.starts_with('@') || name.parse::<u64>().is_ok();
-    phone::check_people(&telegram.allow_from, path, is_person, findings, |name| {
-        let bare = name.rsplit(':').next().unwrap_or(name);
-        match bare.parse::<u64>() {
-            Ok(number) => format!("write {number}"),
-            Err(_) => "write the number that `myclaw pairing list` shows, or `@name`".to_owned(),
-        }
-    });
-    let accounts = path.clone().key("accounts");
-    check_names(telegram.accounts.keys(), &accounts, findings);
-    for (name, account) in &telegram.accounts {
-        let account_path = accounts.clone().key(name);
-        if name == DEFAULT_ACCOUNT {
-            findings.push(Finding {
-                target: Target::Key,
-                ..finding(
-                    account_path.clone(),
-                    "the account `default` is that of channels.telegram.botToken",
-                    "choose another name",
-                )
-            });
-        }
-        check_url(account.webhook_url.as_deref(), account_path.key("webhookUrl"), findings);
+
+    fn rules(&self) -> Option<ChatRules<'_>> {
+        let allowed_chat_ids = self.allowed_chat_ids.as_deref();
+        Some(ChatRules { allowed_chat_ids, ..self.chat_rules() })
     }
-    let words = (
-        "expected the number of a group, or `*`",
-        "`myclaw channels status` shows the numbers of groups whose messages were dropped",
-    );
-    check_groups(&telegram.groups, path, |name| name.parse::<i64>().is_ok(), words, findings);
+
+    fn secrets(&self) -> Vec<&SecretString> {
+        self.bots().map(|bot| bot.token).collect()
+    }
+
+    fn accounts(&self) -> Vec<&str> {
+        self.bots().map(|bot| bot.account).collect()
+    }
+
+    fn check(&self, path: &ConfigPath, findings: &mut Vec<Finding>) {
+        let urls = [("baseUrl", &self.base_url), ("webhookUrl", &self.webhook_url)];
+        for (key, url) in urls {
+            check_url(url.as_deref(), path.clone().key(key), findings);
+        }
+        let is_person = |name: &str| name.starts_with('@') || name.parse::<u64>().is_ok();
+        phone::check_people(&self.allow_from, path, is_person, findings, |name| {
+            let bare = name.rsplit(':').next().unwrap_or(name);
+            match bare.parse::<u64>() {
+                Ok(number) => format!("write {number}"),
+                Err(_) => {
+                    "write the number that `myclaw pairing list` shows, or `@name`".to_owned()
+                }
+            }
+        });
+        let accounts = path.clone().key("accounts");
+        check_names(self.accounts.keys(), &accounts, findings);
+        for (name, account) in &self.accounts {
+            let account_path = accounts.clone().key(name);
+            if name == DEFAULT_ACCOUNT {
+                findings.push(Finding {
+                    target: Target::Key,
+                    ..finding(
+                        account_path.clone(),
+                        "the account `default` is that of channels.telegram.botToken",
+                        "choose another name",
+                    )
+                });
+            }
+            check_url(account.webhook_url.as_deref(), account_path.key("webhookUrl"), findings);
+        }
+        let words = (
+            "expected the number of a group, or `*`",
+            "`myclaw channels status` shows the numbers of groups whose messages were dropped",
+        );
+        check_groups(&self.groups, path, |name| name.parse::<i64>().is_ok(), words, findings);
+    }
 }
 
-fn check_matrix(matrix: &MatrixConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
-    let url = Some(matrix.homeserver_url.as_str());
-    check_url(url, path.clone().key("homeserverUrl"), findings);
-    let words = (
-        "expected the id of a room, which begins with `!`, or `*`",
-        "`myclaw channels status` shows the ids of rooms whose messages were dropped; \
+impl ChannelConfig for MatrixConfig {
+    fn rules(&self) -> Option<ChatRules<'_>> {
+        Some(self.chat_rules())
+    }
+
+    fn secrets(&self) -> Vec<&SecretString> {
+        vec![&self.access_token]
+    }
+
+    fn check(&self, path: &ConfigPath, findings: &mut Vec<Finding>) {
+        let url = Some(self.homeserver_url.as_str());
+        check_url(url, path.clone().key("homeserverUrl"), findings);
+        let words = (
+            "expected the id of a room, which begins with `!`, or `*`",
+            "`myclaw channels status` shows the ids of rooms whose messages were dropped; \
                  an address such as #room:example.org can be moved to another room",
-    );
-    check_groups(&matrix.groups, path, |name| name.starts_with('!'), words, findings);
-}
-
-fn check_slack(slack: &SlackConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
-    check_url(slack.base_url.as_deref(), path.clone().key("baseUrl"), findings);
-    for (key, token, wrong, start) in [
-        ("appToken", &slack.app_token, "xoxb-", "xapp-"),
-        ("botToken", &slack.bot_token, "xapp-", "xoxb-"),
-    ] {
-        if token.expose_secret().starts_with(wrong) {
-            findings.push(finding(
-                path.clone().key(key),
-                format!("this is the app's other token: it begins with `{wrong}`"),
-                format!("a token for {key} begins with `{start}`"),
-            ));
-        }
+        );
+        check_groups(&self.groups, path, |name| name.starts_with('!'), words, findings);
     }
-    let words = (
-        "expected the id of a channel, which begins with `C` or `G`, or `*`",
-        "Slack shows the id at the end of the channel's details; names of channels can change",
-    );
-    check_groups(&slack.groups, path, |name| name.starts_with(['C', 'G']), words, findings);
 }
 
-fn check_discord(discord: &DiscordConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
-    check_url(discord.base_url.as_deref(), path.clone().key("baseUrl"), findings);
-    let words = (
-        "expected the id of a channel, which is a number, or `*`",
-        "switch on the developer mode of Discord; \"Copy Channel ID\" is in a channel's menu then",
-    );
-    check_groups(&discord.groups, path, |name| name.parse::<u64>().is_ok(), words, findings);
+impl ChannelConfig for SlackConfig {
+    fn rules(&self) -> Option<ChatRules<'_>> {
+        Some(self.chat_rules())
+    }
+
+    fn secrets(&self) -> Vec<&SecretString> {
+        vec![&self.app_token, &self.bot_token]
+    }
+
+    fn check(&self, path: &ConfigPath, findings: &mut Vec<Finding>) {
+        check_url(self.base_url.as_deref(), path.clone().key("baseUrl"), findings);
+        for (key, token, wrong, start) in [
+            ("appToken", &self.app_token, "xoxb-", "xapp-"),
+            ("botToken", &self.bot_token, "xapp-", "xoxb-"),
+        ] {
+            if token.expose_secret().starts_with(wrong) {
+                findings.push(finding(
+                    path.clone().key(key),
+                    format!("this is the app's other token: it begins with `{wrong}`"),
+                    format!("a token for {key} begins with `{start}`"),
+                ));
+            }
+        }
+        let words = (
+            "expected the id of a channel, which begins with `C` or `G`, or `*`",
+            "Slack shows the id at the end of the channel's details; names of channels can change",
+        );
+        check_groups(&self.groups, path, |name| name.starts_with(['C', 'G']), words, findings);
+    }
+}
+
+impl ChannelConfig for DiscordConfig {
+    fn rules(&self) -> Option<ChatRules<'_>> {
+        Some(self.chat_rules())
+    }
+
+    fn secrets(&self) -> Vec<&SecretString> {
+        vec![&self.bot_token]
+    }
+
+    fn check(&self, path: &ConfigPath, findings: &mut Vec<Finding>) {
+        check_url(self.base_url.as_deref(), path.clone().key("baseUrl"), findings);
+        let words = (
+            "expected the id of a channel, which is a number, or `*`",
+            "switch on the developer mode of Discord; \"Copy Channel ID\" is in a channel's menu then",
+        );
+        check_groups(&self.groups, path, |name| name.parse::<u64>().is_ok(), words, findings);
+    }
 }
 
 /// Whether an entry of `allowFrom` is `*`, which stands for everybody in other programs.
@@ -189,21 +223,35 @@ fn check_groups(
     }
 }
 
-fn check_webhooks(
-    webhooks: &BTreeMap<String, WebhookConfig>,
-    path: &ConfigPath,
-    findings: &mut Vec<Finding>,
-) {
-    check_names(webhooks.keys(), path, findings);
-    for (name, webhook) in webhooks {
-        let path = path.clone().key(name);
-        check_url(Some(&webhook.url), path.clone().key("url"), findings);
-        if webhook.secret.expose_secret().len() < MIN_SECRET {
-            findings.push(finding(
-                path.key("secret"),
-                format!("the secret has fewer than {MIN_SECRET} bytes, so it can be guessed"),
-                "use a longer one, such as the output of `openssl rand -hex 32`",
-            ));
+impl ChannelConfig for SocketConfig {
+    fn check(&self, _: &ConfigPath, _: &mut Vec<Finding>) {}
+}
+
+impl ChannelConfig for BTreeMap<String, WebhookConfig> {
+    fn is_absent(&self) -> bool {
+        self.is_empty()
+    }
+
+    fn secrets(&self) -> Vec<&SecretString> {
+        self.values().map(|webhook| &webhook.secret).collect()
+    }
+
+    fn accounts(&self) -> Vec<&str> {
+        self.keys().map(String::as_str).collect()
+    }
+
+    fn check(&self, path: &ConfigPath, findings: &mut Vec<Finding>) {
+        check_names(self.keys(), path, findings);
+        for (name, webhook) in self {
+            let path = path.clone().key(name);
+            check_url(Some(&webhook.url), path.clone().key("url"), findings);
+            if webhook.secret.expose_secret().len() < MIN_SECRET {
+                findings.push(finding(
+                    path.key("secret"),
+                    format!("the secret has fewer than {MIN_SECRET} bytes, so it can be guessed"),
+                    "use a longer one, such as the output of `openssl rand -hex 32`",
+                ));
+            }
         }
     }
 }
@@ -258,14 +306,16 @@ fn check_match(
     findings: &mut Vec<Finding>,
 ) {
     let BindingMatch { channel, account, peer, group } = rule;
-    if !CHANNELS.contains(&channel.as_str()) {
-        let help = match nearest(channel, CHANNELS) {
+    if !NAMES.contains(&channel.as_str()) {
+        let help = match nearest(channel, NAMES.iter().copied()) {
             Some(name) => format!("did you mean `{name}`?"),
-            None => format!("channels: {}", CHANNELS.join(", ")),
+            None => format!("channels: {}", NAMES.join(", ")),
         };
         findings.push(finding(path.clone().key("channel"), "there is no such channel", help));
     } else if let Some(account) = account {
-        let known = accounts(config, channel);
+        let all = config.channels.all().into_iter();
+        let known = all.filter(|(name, _)| name == channel).flat_map(|(_, found)| found.accounts());
+        let known: Vec<&str> = known.collect();
         if !known.contains(&account.as_str()) {
             let help = match nearest(account, known.iter().copied()) {
                 Some(name) => format!("did you mean `{name}`?"),
@@ -280,24 +330,6 @@ fn check_match(
             "a message comes from a person or from a group, not from both",
             "make two bindings",
         ));
-    }
-}
-
-fn accounts<'a>(config: &'a Config, channel: &str) -> Vec<&'a str> {
-    match channel {
-        "webhook" => config.channels.webhook.keys().map(String::as_str).collect(),
-        "telegram" => config
-            .channels
-            .telegram
-            .iter()
-            .flat_map(TelegramConfig::bots)
-            .map(|bot| bot.account)
-            .collect(),
-        "whatsapp" => {
-            let whatsapp = config.channels.whatsapp.iter();
-            whatsapp.flat_map(WhatsAppConfig::numbers).map(|number| number.account).collect()
-        }
-        _ => vec![DEFAULT_ACCOUNT],
     }
 }
 

@@ -98,7 +98,8 @@ pub struct EmailConfig {
 }
 
 impl EmailConfig {
-    pub(super) fn rules(&self) -> ChatRules<'_> {
+    /// Who may write there, and what holds for their messages.
+    pub(crate) fn chat_rules(&self) -> ChatRules<'_> {
         ChatRules {
             allowed_chat_ids: None,
             dm_policy: self.dm_policy,
@@ -109,10 +110,6 @@ impl EmailConfig {
             dm_history_limit: self.dm_history_limit,
             tools: &self.tools,
         }
-    }
-
-    pub(super) fn secrets(&self) -> impl Iterator<Item = &SecretString> {
-        self.password.iter().chain(&self.access_token)
     }
 }
 

@@ -70,7 +70,8 @@ pub struct IrcConfig {
 }
 
 impl IrcConfig {
-    pub(super) fn rules(&self) -> ChatRules<'_> {
+    /// Who may write there, and what holds for their messages.
+    pub(crate) fn chat_rules(&self) -> ChatRules<'_> {
         ChatRules {
             allowed_chat_ids: None,
             dm_policy: self.dm_policy,
@@ -81,10 +82,6 @@ impl IrcConfig {
             dm_history_limit: self.dm_history_limit,
             tools: &self.tools,
         }
-    }
-
-    pub(super) fn secrets(&self) -> impl Iterator<Item = &SecretString> {
-        self.sasl.iter().map(|sasl| &sasl.password).chain(&self.server_password)
     }
 }
 

@@ -117,11 +117,6 @@ impl WhatsAppConfig {
         });
         std::iter::once(first).chain(others)
     }
-
-    /// Everything that must not be shown.
-    pub(super) fn secrets(&self) -> impl Iterator<Item = &SecretString> {
-        [&self.access_token, &self.app_secret, &self.verify_token].into_iter()
-    }
 }
 
 plain_chat_channel! {

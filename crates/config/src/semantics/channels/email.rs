@@ -1,53 +1,66 @@
 //! Mistakes in an account of e-mail.
 
-use super::super::{Finding, finding, root};
-use crate::config_path::ConfigPath;
-use crate::schema::{ConnectionSecurity, EmailConfig, MailServerConfig, SenderCheckConfig};
+use secrecy::SecretString;
 
-pub(super) fn check(email: &EmailConfig, findings: &mut Vec<Finding>) {
-    let path = root().key("channels").key("email");
-    let is_address = |address: &str| {
-        let is_odd = |byte: u8| !byte.is_ascii_graphic() || b"<>()[]\\,;:\"".contains(&byte);
-        let parts = address.split('@').collect::<Vec<_>>();
-        matches!(parts[..], [local, domain] if !local.is_empty() && !domain.is_empty())
-            && !address.bytes().any(is_odd)
-    };
-    if !is_address(&email.address) {
-        findings.push(finding(
-            path.clone().key("address"),
-            "expected one address, without a name",
-            "an address is such as \"claw@example.org\"; `displayName` is for the name",
-        ));
+use super::super::{Finding, finding};
+use crate::config_path::ConfigPath;
+use crate::schema::{
+    ChannelConfig, ChatRules, ConnectionSecurity, EmailConfig, MailServerConfig, SenderCheckConfig,
+};
+
+impl ChannelConfig for EmailConfig {
+    fn rules(&self) -> Option<ChatRules<'_>> {
+        Some(self.chat_rules())
     }
-    match (&email.password, &email.access_token) {
-        (None, None) => findings.push(finding(
-            path.clone(),
-            "there is neither `password` nor `accessToken`",
-            "add one, such as password: \"${EMAIL_PASSWORD}\"",
-        )),
-        (Some(_), Some(_)) => findings.push(finding(
-            path.clone().key("accessToken"),
-            "there is a `password` as well",
-            "keep one of both",
-        )),
-        _ => {}
+
+    fn secrets(&self) -> Vec<&SecretString> {
+        self.password.iter().chain(&self.access_token).collect()
     }
-    if email.sender_check == SenderCheckConfig::Required && email.authserv_id.is_none() {
-        findings.push(finding(
+
+    fn check(&self, path: &ConfigPath, findings: &mut Vec<Finding>) {
+        let is_address = |address: &str| {
+            let is_odd = |byte: u8| !byte.is_ascii_graphic() || b"<>()[]\\,;:\"".contains(&byte);
+            let parts = address.split('@').collect::<Vec<_>>();
+            matches!(parts[..], [local, domain] if !local.is_empty() && !domain.is_empty())
+                && !address.bytes().any(is_odd)
+        };
+        if !is_address(&self.address) {
+            findings.push(finding(
+                path.clone().key("address"),
+                "expected one address, without a name",
+                "an address is such as \"claw@example.org\"; `displayName` is for the name",
+            ));
+        }
+        match (&self.password, &self.access_token) {
+            (None, None) => findings.push(finding(
+                path.clone(),
+                "there is neither `password` nor `accessToken`",
+                "add one, such as password: \"${EMAIL_PASSWORD}\"",
+            )),
+            (Some(_), Some(_)) => findings.push(finding(
+                path.clone().key("accessToken"),
+                "there is a `password` as well",
+                "keep one of both",
+            )),
+            _ => {}
+        }
+        if self.sender_check == SenderCheckConfig::Required && self.authserv_id.is_none() {
+            findings.push(finding(
             path.clone(),
             "`authservId` is missing, so nobody can tell forged senders",
             "open a mail of this account, show its source, and use the first word of the field Authentication-Results; \
              if there is none, every sender can be forged: docs/channels/email.md says what senderCheck: \"none\" means",
         ));
-    }
-    check_server(&email.imap, path.clone().key("imap"), findings);
-    check_server(&email.smtp, path.clone().key("smtp"), findings);
-    if !email.mailbox.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-        findings.push(finding(
-            path.key("mailbox"),
-            "only names in ASCII can be used",
-            "write the name as IMAP does, such as \"Entw&APw-rfe\"",
-        ));
+        }
+        check_server(&self.imap, path.clone().key("imap"), findings);
+        check_server(&self.smtp, path.clone().key("smtp"), findings);
+        if !self.mailbox.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            findings.push(finding(
+                path.clone().key("mailbox"),
+                "only names in ASCII can be used",
+                "write the name as IMAP does, such as \"Entw&APw-rfe\"",
+            ));
+        }
     }
 }
 

@@ -2,91 +2,112 @@
 
 use std::collections::BTreeMap;
 
+use secrecy::SecretString;
+
 use super::{check_names, check_url, is_everybody};
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
-use crate::schema::{ChannelsConfig, ChatId, DEFAULT_ACCOUNT, SignalConfig, WhatsAppConfig};
+use crate::schema::{
+    ChannelConfig, ChatId, ChatRules, DEFAULT_ACCOUNT, SignalConfig, WhatsAppConfig,
+};
 use crate::semantics::{Finding, finding};
 
-pub(super) fn check(channels: &ChannelsConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
-    if let Some(whatsapp) = &channels.whatsapp {
-        check_whatsapp(whatsapp, &path.clone().key("whatsapp"), findings);
+impl ChannelConfig for WhatsAppConfig {
+    fn accounts_if_absent() -> Vec<&'static str> {
+        Vec::new()
     }
-    if let Some(signal) = &channels.signal {
-        check_signal(signal, &path.clone().key("signal"), findings);
-    }
-}
 
-fn check_whatsapp(whatsapp: &WhatsAppConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
-    check_url(whatsapp.base_url.as_deref(), path.clone().key("baseUrl"), findings);
-    let accounts = path.clone().key("accounts");
-    check_names(whatsapp.accounts.keys(), &accounts, findings);
-    if whatsapp.accounts.contains_key(DEFAULT_ACCOUNT) {
-        findings.push(Finding {
-            target: Target::Key,
-            ..finding(
-                accounts.clone().key(DEFAULT_ACCOUNT),
-                "the account `default` is that of channels.whatsapp.phoneNumberId",
-                "choose another name",
+    fn rules(&self) -> Option<ChatRules<'_>> {
+        Some(self.chat_rules())
+    }
+
+    fn secrets(&self) -> Vec<&SecretString> {
+        vec![&self.access_token, &self.app_secret, &self.verify_token]
+    }
+
+    fn accounts(&self) -> Vec<&str> {
+        self.numbers().map(|number| number.account).collect()
+    }
+
+    fn check(&self, path: &ConfigPath, findings: &mut Vec<Finding>) {
+        check_url(self.base_url.as_deref(), path.clone().key("baseUrl"), findings);
+        let accounts = path.clone().key("accounts");
+        check_names(self.accounts.keys(), &accounts, findings);
+        if self.accounts.contains_key(DEFAULT_ACCOUNT) {
+            findings.push(Finding {
+                target: Target::Key,
+                ..finding(
+                    accounts.clone().key(DEFAULT_ACCOUNT),
+                    "the account `default` is that of channels.whatsapp.phoneNumberId",
+                    "choose another name",
+                )
+            });
+        }
+        let mut seen = BTreeMap::new();
+        for number in self.numbers() {
+            let place = match number.account {
+                DEFAULT_ACCOUNT => path.clone(),
+                name => accounts.clone().key(name),
+            };
+            let place = place.key("phoneNumberId");
+            if !is_digits(number.phone_number_id) {
+                let help = "it is shown beside the number in the app's page `API Setup` at developers.facebook.com";
+                findings.push(finding(
+                    place,
+                    "expected the id of a phone number, which is digits",
+                    help,
+                ));
+            } else if let Some(other) = seen.insert(number.phone_number_id, number.account) {
+                let message = format!("the account `{other}` has the same number");
+                findings.push(finding(place, message, "name each number once"));
+            }
+        }
+        let is_version = |version: &str| {
+            let numbers = version.strip_prefix('v').and_then(|rest| rest.split_once('.'));
+            numbers.is_some_and(|(major, minor)| is_digits(major) && is_digits(minor))
+        };
+        if self.api_version.as_deref().is_some_and(|version| !is_version(version)) {
+            let message = "expected a version of the Graph API";
+            findings.push(finding(path.clone().key("apiVersion"), message, "such as \"v26.0\""));
+        }
+        // A person who hides the number has an id with a country, a dot and more.
+        let is_person = |name: &str| is_digits(name) || name.contains('.') || name.starts_with('@');
+        check_people(&self.allow_from, path, is_person, findings, |name| {
+            let digits: String = name.chars().filter(char::is_ascii_digit).collect();
+            format!(
+                "write the number with its country, without `+` and spaces, such as \"{digits}\""
             )
         });
     }
-    let mut seen = BTreeMap::new();
-    for number in whatsapp.numbers() {
-        let place = match number.account {
-            DEFAULT_ACCOUNT => path.clone(),
-            name => accounts.clone().key(name),
-        };
-        let place = place.key("phoneNumberId");
-        if !is_digits(number.phone_number_id) {
-            let help = "it is shown beside the number in the app's page `API Setup` at developers.facebook.com";
-            findings.push(finding(
-                place,
-                "expected the id of a phone number, which is digits",
-                help,
-            ));
-        } else if let Some(other) = seen.insert(number.phone_number_id, number.account) {
-            let message = format!("the account `{other}` has the same number");
-            findings.push(finding(place, message, "name each number once"));
-        }
-    }
-    let is_version = |version: &str| {
-        let numbers = version.strip_prefix('v').and_then(|rest| rest.split_once('.'));
-        numbers.is_some_and(|(major, minor)| is_digits(major) && is_digits(minor))
-    };
-    if whatsapp.api_version.as_deref().is_some_and(|version| !is_version(version)) {
-        let message = "expected a version of the Graph API";
-        findings.push(finding(path.clone().key("apiVersion"), message, "such as \"v26.0\""));
-    }
-    // A person who hides the number has an id with a country, a dot and more.
-    let is_person = |name: &str| is_digits(name) || name.contains('.') || name.starts_with('@');
-    check_people(&whatsapp.allow_from, path, is_person, findings, |name| {
-        let digits: String = name.chars().filter(char::is_ascii_digit).collect();
-        format!("write the number with its country, without `+` and spaces, such as \"{digits}\"")
-    });
 }
 
-fn check_signal(signal: &SignalConfig, path: &ConfigPath, findings: &mut Vec<Finding>) {
-    check_url(signal.base_url.as_deref(), path.clone().key("baseUrl"), findings);
-    let is_number = |name: &str| name.strip_prefix('+').is_some_and(is_digits);
-    let is_id = |name: &str| name.len() == 36 && name.split('-').count() == 5;
-    if !is_number(&signal.account) && !is_id(&signal.account) {
-        findings.push(finding(
-            path.clone().key("account"),
-            "expected the phone number of the account, or its id",
-            "write the number with its country, such as \"+4915112345678\"",
-        ));
+impl ChannelConfig for SignalConfig {
+    fn rules(&self) -> Option<ChatRules<'_>> {
+        Some(self.chat_rules())
     }
-    check_people(
-        &signal.allow_from,
-        path,
-        |name| is_number(name) || is_id(name),
-        findings,
-        |_| {
-            "write the number with its country, such as \"+4915112345678\", or the id that `myclaw channels status` shows"
+
+    fn check(&self, path: &ConfigPath, findings: &mut Vec<Finding>) {
+        check_url(self.base_url.as_deref(), path.clone().key("baseUrl"), findings);
+        let is_number = |name: &str| name.strip_prefix('+').is_some_and(is_digits);
+        let is_id = |name: &str| name.len() == 36 && name.split('-').count() == 5;
+        if !is_number(&self.account) && !is_id(&self.account) {
+            findings.push(finding(
+                path.clone().key("account"),
+                "expected the phone number of the account, or its id",
+                "write the number with its country, such as \"+4915112345678\"",
+            ));
+        }
+        check_people(
+            &self.allow_from,
+            path,
+            |name| is_number(name) || is_id(name),
+            findings,
+            |_| {
+                "write the number with its country, such as \"+4915112345678\", or the id that `myclaw channels status` shows"
             .to_owned()
-        },
-    );
+            },
+        );
+    }
 }
 
 pub(super) fn check_people(
