@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use myclaw_gateway_client::{GatewayToken, token_hash};
-use myclaw_store::{Batch, Commit, Place, Records, StoreError, Stored, Version};
+use myclaw_store::{Batch, BoxFuture, Commit, Place, Records, StoreError, Stored, Version};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -149,6 +149,17 @@ impl Devices {
         Ok(devices)
     }
 
+    /// Sees what other processes change, for ever: a device that one revokes is cut off here too.
+    pub(crate) async fn follow(&self) {
+        let look = || -> BoxFuture<'_, Result<(), GatewayError>> {
+            Box::pin(async {
+                let _changing = self.changing.lock().await;
+                self.look().await
+            })
+        };
+        self.ledger.follow(QUEUE, look).await;
+    }
+
     /// Reads all devices again, and cuts off those whose tokens no longer hold.
     async fn look(&self) -> Result<(), GatewayError> {
         let rows = DEVICES.all(self.ledger.store(), QUEUE).await?;
@@ -156,6 +167,11 @@ impl Devices {
         let mut before = std::mem::take(&mut *known);
         for Stored { id, version, row: device, .. } in rows {
             let gone = match before.remove(&id) {
+                // Cut off here, and not yet gone from the store, which may be full.
+                Some(entry) if entry.device.state == Stage::Revoked => {
+                    known.insert(id, Entry { version, ..entry });
+                    continue;
+                }
                 Some(entry) if entry.device.token_hash == device.token_hash => entry.gone,
                 Some(entry) => {
                     entry.gone.cancel();
@@ -405,3 +421,6 @@ impl Entry {
 fn unfit(device: &Device, why: &str) -> GatewayError {
     GatewayError::Unusable(format!("the device {} {why}", device.label()))
 }
+
+#[cfg(test)]
+mod tests;

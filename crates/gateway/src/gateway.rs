@@ -214,6 +214,12 @@ impl Running {
         let (asked, stop) = (stop.clone(), stop.child_token());
         let (server, runner) =
             (Arc::clone(&self.reloader.server), Arc::clone(&self.reloader.runner));
+        let (routing, nodes) =
+            (Arc::clone(&self.routing), Arc::clone(&self.reloader.delivery.nodes));
+        let _following = [
+            AbortOnDropHandle::new(tokio::spawn(async move { nodes.devices.follow().await })),
+            AbortOnDropHandle::new(tokio::spawn(async move { routing.pairings().follow().await })),
+        ];
         self.reloader.channels.receive(self.routing, stop.clone());
         let hosting = self.containers.map(|containers| {
             let delivery = Arc::downgrade(&self.reloader.delivery);

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_store::{
-    Batch, Blob, Change, Commit, Place, Records, Refusal, Store, Version, Write, sweep,
+    Batch, Blob, BoxFuture, Change, Commit, Place, QueueId, Records, Refusal, Store, Version,
+    Write, sweep,
 };
 
 use crate::GatewayError;
@@ -35,6 +36,9 @@ pub(crate) const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 pub(crate) use missing::Again;
 pub(crate) use myclaw_store::Stored;
+
+/// Pause before a look at the store that failed is repeated.
+const LOOK_PAUSE: Duration = Duration::from_secs(1);
 
 /// The store.
 #[derive(Clone)]
@@ -72,6 +76,22 @@ impl Ledger {
     /// The store, for the rows of other modules.
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.store
+    }
+
+    /// Calls `look` now and after each change of a queue, whoever made it, for ever.
+    pub(crate) async fn follow<'a>(
+        &self,
+        queue: &str,
+        look: impl Fn() -> BoxFuture<'a, Result<(), GatewayError>>,
+    ) {
+        let mut changes = self.store.watch(QueueId::new(queue));
+        loop {
+            while let Err(error) = look().await {
+                tracing::warn!(queue, %error, "changes in the store are not seen; trying again");
+                tokio::time::sleep(LOOK_PAUSE).await;
+            }
+            changes.changed().await;
+        }
     }
 
     /// Step 1: stores a message. When this returns, it may be acknowledged.

@@ -7,7 +7,7 @@ use myclaw_agent::Home;
 use myclaw_channels::Arrival;
 use myclaw_config::Config;
 use myclaw_gateway_client::{AskedGateway, ask};
-use myclaw_store::{Batch, Commit, Place, Records, Stored};
+use myclaw_store::{Batch, BoxFuture, Commit, Place, Records, Stored};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -116,6 +116,17 @@ impl Pairings {
             Self { ledger, known: Mutex::default(), changing: tokio::sync::Mutex::default() };
         pairings.look().await?;
         Ok(pairings)
+    }
+
+    /// Sees what other processes change, for ever.
+    pub(crate) async fn follow(&self) {
+        let look = || -> BoxFuture<'_, Result<(), GatewayError>> {
+            Box::pin(async {
+                let _changing = self.changing.lock().await;
+                self.look().await
+            })
+        };
+        self.ledger.follow(QUEUE, look).await;
     }
 
     /// Reads all pairings again.

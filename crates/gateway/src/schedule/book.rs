@@ -9,10 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_store::{
-    Batch, Claim, ClaimRequest, Commit, Place, QueueId, Record, Records, Refusal, Store,
-    StoreError, Stored, Version, Write, scan,
+    Batch, Claim, ClaimRequest, Commit, Place, QueueId, QueueWatch, Record, Records, Refusal,
+    Store, StoreError, Stored, Version, Write, scan,
 };
-use tokio::sync::Notify;
 
 use super::job::{Job, LastRun, Occurrence, OccurrenceState, Outcome};
 use crate::GatewayError;
@@ -38,8 +37,6 @@ const MOST_ATTEMPTS: usize = 20;
 /// The jobs and their occurrences.
 pub(crate) struct Book {
     store: Arc<dyn Store>,
-    /// Wakes who waits for the next due time.
-    pub(super) changed: Notify,
 }
 
 /// A job as it was read.
@@ -56,7 +53,12 @@ pub(super) struct Claimed {
 
 impl Book {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, changed: Notify::new() }
+        Self { store }
+    }
+
+    /// Waits for changes of what is planned, whoever makes them.
+    pub(super) fn watch(&self) -> QueueWatch {
+        self.store.watch(QueueId::new(DUE))
     }
 
     /// All jobs, the oldest first.
@@ -185,7 +187,6 @@ impl Book {
             }
             match self.store.commit(under(claimed, writes)).await? {
                 Commit::Done(_) => {
-                    self.changed.notify_one();
                     return Ok(true);
                 }
                 // This due time has been dealt with before, so the one after it is next.
@@ -210,10 +211,7 @@ impl Book {
         let mut writes = vec![put_job(&job, None)?];
         writes.extend(planned(&job)?);
         match self.store.commit(writes.into()).await? {
-            Commit::Done(_) => {
-                self.changed.notify_one();
-                Ok(job)
-            }
+            Commit::Done(_) => Ok(job),
             // Another process adds the same heartbeat.
             Commit::Refused(_) => match self.job(&job.id).await? {
                 Some(stored) => Ok(stored.row),
@@ -250,7 +248,6 @@ impl Book {
             writes.push(put_job(&job, Some(version))?);
             match self.store.commit(writes.into()).await? {
                 Commit::Done(_) => {
-                    self.changed.notify_one();
                     return Ok(Some(job));
                 }
                 Commit::Refused(_) => {}
@@ -270,7 +267,6 @@ impl Book {
             let ended = scan(&*self.store, &runs_queue(id), KEPT_RUNS * 2).await?;
             writes.extend(ended.into_iter().map(remove));
             if let Commit::Done(_) = self.store.commit(writes.into()).await? {
-                self.changed.notify_one();
                 return Ok(true);
             }
         }
@@ -290,7 +286,6 @@ impl Book {
         while let Commit::Refused(_) = self.store.commit(Batch::of(insert(&occurrence)?)).await? {
             occurrence.due += 1;
         }
-        self.changed.notify_one();
         Ok(Some(occurrence))
     }
 

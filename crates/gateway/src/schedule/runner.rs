@@ -11,7 +11,7 @@ use myclaw_agent::HEARTBEAT_PEER;
 use myclaw_config::{AgentId, Heartbeat, HeartbeatSession};
 use myclaw_engine::Clock;
 use myclaw_schedule::Schedule;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use super::book::{Book, Claimed, Replan, StoredJob};
@@ -44,6 +44,8 @@ pub(crate) struct Runner {
     delivery: Arc<Delivery>,
     clock: Arc<dyn Clock>,
     slots: Arc<Semaphore>,
+    /// Wakes the wait for the next due time when there is room, or another config.
+    changed: Notify,
     pub(super) tasks: TaskTracker,
 }
 
@@ -63,6 +65,7 @@ impl Runner {
             delivery,
             clock,
             slots: Arc::new(Semaphore::new(MOST_RUNNING)),
+            changed: Notify::new(),
             tasks: TaskTracker::new(),
         })
     }
@@ -80,13 +83,14 @@ impl Runner {
     /// Brings heartbeats up to date with a new config, and looks again at what is due.
     pub(crate) async fn rearrange(&self) -> Result<(), GatewayError> {
         let arranged = self.arrange_heartbeats().await;
-        self.book.changed.notify_one();
+        self.changed.notify_one();
         arranged
     }
 
     /// Runs what is due, for ever.
     pub(crate) async fn run(self: Arc<Self>) {
         let mut before = self.clock.now_ms();
+        let mut planned = self.book.watch();
         loop {
             let next = match self.turn().await {
                 Ok(next) => next,
@@ -111,7 +115,8 @@ impl Runner {
                     break;
                 }
                 tokio::select! {
-                    () = self.book.changed.notified() => break,
+                    () = planned.changed() => break,
+                    () = self.changed.notified() => break,
                     () = self.clock.sleep(wait) => {}
                 }
             }
@@ -313,7 +318,7 @@ impl Runner {
         }
         drop(slot);
         // Other occurrences may wait for the place that is free now.
-        self.book.changed.notify_one();
+        self.changed.notify_one();
     }
 
     /// Makes the jobs of heartbeats as the config says.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use myclaw_channels::{Chat, Sender};
-use myclaw_store::SqliteStore;
+use myclaw_store::{SqliteStore, Store};
 use tempfile::TempDir;
 
 use super::*;
@@ -96,4 +96,30 @@ fn a_permission_is_for_one_account() {
         pairings.change(PairingChange::Deny, "telegram:7").await.expect("denied");
         assert!(!pairings.is_approved(&arrival("default", "7").0));
     });
+}
+
+#[tokio::test]
+async fn what_one_gateway_decides_about_a_person_holds_at_the_other() {
+    let store: Arc<dyn Store> = Arc::new(myclaw_store::MemoryStore::default());
+    let [one, other] = [0, 1].map(|_| Ledger::new(Arc::clone(&store)));
+    let one = Pairings::load(one).await.expect("pairings");
+    let other = Arc::new(Pairings::load(other).await.expect("pairings"));
+    // It has not seen that somebody asked, and gives no second code.
+    let code = asked(&one, "default", "7").await.expect("a code");
+    assert_eq!(asked(&other, "default", "7").await, None);
+    other.change(PairingChange::Approve, &code).await.expect("approved");
+    // The first one decides again with what the second one stored.
+    assert!(one.change(PairingChange::Approve, &code).await.is_err(), "a code works twice");
+
+    let following = Arc::clone(&other);
+    tokio::spawn(async move { following.follow().await });
+    one.change(PairingChange::Deny, "telegram:7").await.expect("denied");
+    let (arrival, _) = arrival("default", "7");
+    let denied = async {
+        while other.is_approved(&arrival) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let seen = tokio::time::timeout(Duration::from_secs(10), denied).await;
+    assert!(seen.is_ok(), "the other gateway still lets the person write");
 }
