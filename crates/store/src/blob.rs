@@ -97,6 +97,11 @@ impl Blob {
     }
 }
 
+/// The blob to which a record belongs, if it is a chunk.
+pub(crate) fn blob_of<'k>(kind: &str, key: &'k str) -> Option<&'k str> {
+    Some(key.rsplit_once('-')?.0).filter(|_| kind == CHUNKS.kind())
+}
+
 fn digest_of(bytes: &[u8]) -> String {
     hex(digest(&SHA256, bytes).as_ref())
 }

@@ -96,6 +96,11 @@ impl<R, K> Records<R, K> {
         Self { kind, rows: PhantomData }
     }
 
+    /// The kind.
+    pub const fn kind(&self) -> &'static str {
+        self.kind
+    }
+
     /// The record with this key.
     pub fn id(&self, key: &str) -> RecordId {
         RecordId::new(self.kind, key)

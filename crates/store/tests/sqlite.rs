@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use myclaw_store::conformance::{self, TestClock, crash};
 use myclaw_store::{
-    Batch, Claim, Commit, QueueId, RecordId, SqliteStore, Store, StoreError, Version, Write,
+    Batch, Blob, Claim, Commit, MAX_VALUE_BYTES, QueueId, RecordId, SqliteStore, Store, StoreError,
+    Version, Write,
 };
 use tempfile::TempDir;
 
@@ -153,6 +154,42 @@ fn a_store_of_the_first_format_is_read_and_becomes_one_of_this_format() {
         Write::Insert { id: RecordId::new("incoming", "m3"), value: Vec::new(), place: None };
     let commit = block_on(store.commit(Batch::of(write))).unwrap();
     assert!(matches!(commit, Commit::Done(version) if version > Version(9)), "{commit:?}");
+}
+
+#[test]
+fn a_change_of_all_values_reaches_words_that_stand_in_two_chunks() {
+    const WORD: &[u8] = b"secret";
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("gateway.sqlite");
+    let mut bytes = vec![b'x'; MAX_VALUE_BYTES * 2 + 100];
+    for at in [0, MAX_VALUE_BYTES - 3, MAX_VALUE_BYTES * 2 - 1] {
+        bytes[at..at + WORD.len()].copy_from_slice(WORD);
+    }
+    let blobs: Vec<Blob> = [&bytes[..], WORD, &bytes[..], b"other"]
+        .into_iter()
+        .map(|bytes| {
+            let (blob, writes) = Blob::put(bytes).unwrap();
+            let store = SqliteStore::open(&path).unwrap();
+            assert!(matches!(block_on(store.commit(writes.into())), Ok(Commit::Done(_))));
+            blob
+        })
+        .collect();
+    let mut to_stars = |value: &mut [u8]| {
+        let mut is_changed = false;
+        for at in 0..value.len().saturating_sub(WORD.len() - 1) {
+            if value[at..].starts_with(WORD) {
+                value[at..at + WORD.len()].fill(b'*');
+                is_changed = true;
+            }
+        }
+        is_changed
+    };
+    myclaw_store::change_values(&path, &mut to_stars).unwrap();
+    let store = SqliteStore::open(&path).unwrap();
+    to_stars(&mut bytes);
+    for (blob, wanted) in blobs.iter().zip([&bytes[..], b"******", &bytes[..], b"other"]) {
+        assert!(block_on(blob.read(&store)).unwrap().as_deref() == Some(wanted));
+    }
 }
 
 #[test]

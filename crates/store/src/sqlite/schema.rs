@@ -6,6 +6,7 @@ use myclaw_files::{parent_of, private_options, sync_directory};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::StoreError;
+use crate::blob::blob_of;
 
 /// Version of the tables. An older program refuses a newer one.
 const FORMAT: i64 = 2;
@@ -61,14 +62,22 @@ pub(super) fn change_values(
     let transaction = connection.transaction().map_err(database)?;
     let mut changed: Vec<(i64, Vec<u8>)> = Vec::new();
     {
-        let mut all = transaction.prepare("SELECT rowid, value FROM records").map_err(database)?;
+        // The chunks of a blob are written together, so their rows follow each other.
+        let sql = "SELECT rowid, value, kind, key FROM records ORDER BY rowid";
+        let mut all = transaction.prepare(sql).map_err(database)?;
         let mut rows = all.query([]).map_err(database)?;
+        let (mut blob, mut chunks) = (String::new(), Vec::new());
         while let Some(row) = rows.next().map_err(database)? {
-            let mut value: Vec<u8> = row.get(1).map_err(database)?;
-            if change(&mut value) {
-                changed.push((row.get(0).map_err(database)?, value));
+            let (kind, key): (String, String) =
+                (row.get(2).map_err(database)?, row.get(3).map_err(database)?);
+            let of = blob_of(&kind, &key).unwrap_or_default();
+            if of.is_empty() || of != blob {
+                change_together(&mut chunks, change, &mut changed);
+                of.clone_into(&mut blob);
             }
+            chunks.push((row.get(0).map_err(database)?, row.get(1).map_err(database)?));
         }
+        change_together(&mut chunks, change, &mut changed);
     }
     for record in changed {
         transaction
@@ -79,6 +88,23 @@ pub(super) fn change_values(
     // Older versions of pages are in the write-ahead log, and pages that were moved may have kept theirs.
     connection.execute_batch("VACUUM").map_err(database)?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).map_err(database)
+}
+
+/// Changes a value, or the chunks of one blob as a whole: what is looked for may stand across two of them.
+fn change_together(
+    chunks: &mut Vec<(i64, Vec<u8>)>,
+    change: &mut dyn FnMut(&mut [u8]) -> bool,
+    changed: &mut Vec<(i64, Vec<u8>)>,
+) {
+    let mut whole: Vec<u8> = chunks.iter().flat_map(|(_, bytes)| bytes).copied().collect();
+    let is_changed = !chunks.is_empty() && change(&mut whole);
+    for (row, bytes) in chunks.drain(..) {
+        let rest = whole.split_off(bytes.len());
+        let bytes = std::mem::replace(&mut whole, rest);
+        if is_changed {
+            changed.push((row, bytes));
+        }
+    }
 }
 
 /// Opens the database for reading.
