@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use myclaw_channels::{Account, Capabilities};
-use myclaw_store::{BoxFuture, SqliteStore};
+use myclaw_store::{BoxFuture, MemoryStore, SqliteStore, Store};
 use tempfile::TempDir;
 
 use super::*;
@@ -330,4 +330,47 @@ fn one_notice_tells_of_all_that_may_be_missing_and_is_not_repeated() {
     row.answers.clear();
     assert_eq!(send(&channel, vec![(id, row)]), [PartState::Uncertain]);
     assert_eq!(channel.sent(), [""; 0]);
+}
+
+#[test]
+fn two_gateways_on_one_store_settle_a_message_once_and_send_a_part_once() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
+    runtime.block_on(async {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let ledgers = [0, 1].map(|_| Ledger::new(Arc::clone(&store)));
+        let row = Incoming::new(route("a"), "m".to_owned(), "s".to_owned(), "hi".to_owned(), 1);
+        let id = MessageId::of(&row.route, "m");
+        ledgers[0].store_message(id, row, Vec::new(), &[]).await.expect("accepted");
+        let answered = |_: &_| MessageState::Answered { parts: Vec::new() };
+        let (mut unsent, mut settled) = (Vec::new(), 0);
+        let mut open = Vec::new();
+        for ledger in &ledgers {
+            open.push(ledger.open_messages().await.expect("read"));
+        }
+        for (ledger, open) in ledgers.iter().zip(open) {
+            let parts = vec![part("a", "reply", PartState::Queued)];
+            let done = ledger.settle(&open, &answered, parts, Vec::new()).await.expect("a store");
+            settled += usize::from(done.is_some());
+            let (still_open, over) = ledger.still_open(open).await.expect("read");
+            assert_eq!((still_open.len(), over.len()), (0, 1));
+            // Both have the part in memory, in the version in which it was stored.
+            unsent.push(ledger.unsent_parts().await.expect("read"));
+        }
+        assert_eq!(settled, 1, "gateways that settled the message");
+        let mut sent = Vec::new();
+        for (ledger, unsent) in ledgers.iter().zip(unsent) {
+            assert_eq!(unsent.len(), 1, "stored parts");
+            let channel = Arc::new(Scripted::new(AfterInterruption::Report, Vec::new()));
+            let (channels, tasks) =
+                (Channels::new(channel.clone(), Vec::new()), TaskTracker::new());
+            Outbox::new(ledger.clone(), channels, tasks.clone()).push(unsent);
+            tasks.close();
+            tasks.wait().await;
+            sent.push(channel.sent());
+        }
+        assert_eq!(sent, [vec!["reply".to_owned()], Vec::new()]);
+        assert_eq!(ledgers[0].trouble().await.expect("read").len(), 0);
+        assert_eq!(ledgers[0].unsent_parts().await.expect("read").len(), 0);
+    });
 }
