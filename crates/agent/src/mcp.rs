@@ -1,5 +1,6 @@
 //! The MCP servers of the config: their programs, their tools in runs, and what commands about them need.
 
+mod asker;
 mod confine;
 mod import;
 mod login;
@@ -11,13 +12,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use myclaw_config::{ExposeSecret as _, McpServerConfig};
-use myclaw_engine::Tool;
+use myclaw_engine::{Approver, Tool};
 use myclaw_exec::{ChildSpec, EnvironmentPolicy};
 use myclaw_files::ClosedPaths;
 use myclaw_llm::HttpProvider;
 pub use myclaw_mcp::oauth::Begun;
 pub use myclaw_mcp::serve;
-use myclaw_mcp::{Address, Place, Program, Server, ServerSpec, offered_tools};
+use myclaw_mcp::{Address, Asker, Place, Program, Server, ServerSpec, offered_tools};
 pub use myclaw_mcp::{
     Approved, ApprovedStore, Difference, Failure, Listing, Revision, ToolDefinition,
 };
@@ -25,6 +26,7 @@ use myclaw_policy::matches_name;
 use ring::digest::{Context, SHA256};
 use url::Url;
 
+use self::asker::UserOf;
 pub(crate) use self::confine::server_files;
 pub use self::import::{ImportSource, Imported, editor_server, read_servers};
 pub use self::project::ProjectServers;
@@ -82,20 +84,30 @@ impl SessionConfig {
     pub(crate) async fn mcp_tools(
         &self,
         permissions: &Permissions,
+        approver: Option<&Arc<dyn Approver>>,
     ) -> Result<Vec<Arc<dyn Tool>>, AgentError> {
         let has_none = self.config.mcp_servers(&self.agent.id).is_empty();
         if has_none && self.editor_servers.is_empty() && self.project_directory().is_none() {
             return Ok(Vec::new());
         }
         let session = self.clone();
-        let tools = blocking(move || approved_tools(&session.mcp_servers())).await?;
+        let asker = approver.map(|approver| {
+            let session = Arc::new(self.session_key.clone());
+            let limit = Duration::from_secs(self.config.tools.approvals.timeout_seconds);
+            Arc::new(UserOf { approver: Arc::clone(approver), session, limit }) as Arc<dyn Asker>
+        });
+        let tools = move || approved_tools(&session.mcp_servers(), asker.as_ref());
+        let tools = blocking(tools).await?;
         let offered = tools.into_iter().filter(|tool| permissions.offers(&tool.schema().name));
         Ok(offered_tools(offered.collect()))
     }
 }
 
 /// The tools of these servers as they were approved. A server that cannot be used offers none. Blocks.
-fn approved_tools(servers: &[ConfiguredServer]) -> Vec<Arc<dyn Tool>> {
+fn approved_tools(
+    servers: &[ConfiguredServer],
+    asker: Option<&Arc<dyn Asker>>,
+) -> Vec<Arc<dyn Tool>> {
     let mut tools = Vec::new();
     for server in servers.iter().filter(|server| server.config.is_enabled()) {
         let approved = match server.approved() {
@@ -108,7 +120,7 @@ fn approved_tools(servers: &[ConfiguredServer]) -> Vec<Arc<dyn Tool>> {
         };
         match server.server() {
             Ok(running) => {
-                tools.extend(running.tools(approved, &|name| server.offers(name)));
+                tools.extend(running.tools(approved, &|name| server.offers(name), asker));
             }
             Err(error) => {
                 tracing::warn!(server = %server.name, error = %error.message, "an MCP server cannot be used");

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::ToolDefinition;
-use crate::exchange::{Exchange, Request, question_in};
+use crate::elicitation::{Answers, Declined, Questions};
+use crate::exchange::{Exchange, Request};
 use crate::failure::{Failure, Kind};
 use crate::http::{Http, parameter_headers, parameter_values};
 use crate::log::ServerLog;
@@ -25,6 +27,8 @@ pub(crate) const WITH_SESSIONS: [&str; 4] =
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long a server may be silent about a request that older ones do not know.
 const PROBE_LIMIT: Duration = Duration::from_secs(5);
+/// How long a server may say what changes.
+const LISTEN_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Most pages of a list, and most tools.
 const MAX_PAGES: usize = 1_000;
 const MAX_TOOLS: usize = 2_000;
@@ -74,6 +78,8 @@ pub(crate) struct Connection {
     pub(crate) revision: Revision,
     /// The name and version that the server gives itself; may be empty.
     pub(crate) server: String,
+    /// The request by which a server without sessions says what changes.
+    _listening: Option<AbortOnDropHandle<()>>,
 }
 
 enum Transport {
@@ -112,11 +118,7 @@ impl Connection {
         log: &Arc<ServerLog>,
         is_older: bool,
     ) -> Result<Self, Failure> {
-        let with = |process: Process, (revision, server)| Self {
-            transport: Transport::Program(process),
-            revision,
-            server,
-        };
+        let with = |process: Process, agreed| Self::new(Transport::Program(process), agreed);
         let process = Process::start(prepare, log).await?;
         if is_older {
             match initialize(&process.exchange, &|_| {}).await {
@@ -155,9 +157,7 @@ impl Connection {
         if !is_older {
             http.speak(Some(&Revision::new(STATELESS)));
             match discover(http.exchange(), PROBE_LIMIT).await {
-                Ok(Some((revision, server))) => {
-                    return Ok(Self { transport: Transport::Http(http), revision, server });
-                }
+                Ok(Some(agreed)) => return Ok(Self::new(Transport::Http(http), agreed)),
                 Err(failure) if matches!(failure.kind, Kind::Unreached | Kind::Login) => {
                     return Err(failure);
                 }
@@ -167,22 +167,29 @@ impl Connection {
         http.speak(None);
         let failure =
             match initialize(http.exchange(), &|revision| http.speak(Some(revision))).await {
-                Ok((revision, server)) => {
+                Ok(agreed) => {
                     http.listen();
-                    return Ok(Self { transport: Transport::Http(http), revision, server });
+                    return Ok(Self::new(Transport::Http(http), agreed));
                 }
                 Err(failure) => failure,
             };
         match failure.kind {
             Kind::Status(400 | 404 | 405) => {
                 let Ok(http) = Http::old(address.clone()).await else { return Err(failure) };
-                let (revision, server) =
+                let agreed =
                     initialize(http.exchange(), &|revision| http.speak(Some(revision))).await?;
-                Ok(Self { transport: Transport::Http(http), revision, server })
+                Ok(Self::new(Transport::Http(http), agreed))
             }
             Kind::Refused if is_older => Box::pin(Self::to_address(address, false)).await,
             _ => Err(failure),
         }
+    }
+
+    fn new(transport: Transport, agreed: Agreed) -> Self {
+        let Agreed { revision, server, tells_changes } = agreed;
+        let is_told = revision.is_stateless() && tells_changes;
+        let _listening = is_told.then(|| listen(transport.exchange()));
+        Self { transport, revision, server, _listening }
     }
 
     /// Why the connection has ended, once it has.
@@ -250,7 +257,7 @@ impl Connection {
         }
     }
 
-    /// Calls a tool. What the server wants to ask the user is declined, because nobody can be asked from here.
+    /// Calls a tool.
     ///
     /// # Errors
     /// There is no result; why.
@@ -258,34 +265,39 @@ impl Connection {
         &self,
         (tool, arguments): (&ToolDefinition, &Map<String, Value>),
         limit: Duration,
-        cancel: &CancellationToken,
-        on_progress: &(dyn Fn(String) + Send + Sync),
+        watch: &CallWatch<'_>,
     ) -> Result<Called, Failure> {
         let params = Map::from_iter([
             ("name".to_owned(), json!(tool.name)),
             ("arguments".to_owned(), Value::Object(arguments.clone())),
         ]);
-        let mut declined = Vec::new();
         let mut answers = Map::new();
         for _ in 0..MAX_ROUNDS {
             let with_answers = params.clone().into_iter().chain(std::mem::take(&mut answers));
             let mut request = Request::new("tools/call", with_answers.collect(), limit);
-            request.cancel = Some(cancel);
-            request.on_progress = Some(on_progress);
+            request.cancel = Some(watch.cancel);
+            request.on_progress = Some(watch.on_progress);
+            request.questions = Some(&watch.questions);
             request.headers = parameter_values(&tool.input_schema, arguments);
             let result = self.ask(request).await?;
             if result["resultType"] != "input_required" && result.get("inputRequests").is_none() {
-                declined.extend(self.transport.exchange().take_questions());
+                let declined = std::mem::take(&mut *watch.questions.declined.lock());
                 return Ok(Called { result, declined });
             }
-            answers = answers_to(&result, &mut declined)?;
+            answers = tokio::select! {
+                () = watch.cancel.cancelled() => {
+                    return Err(Failure::new(Kind::Aborted, "aborted before the user had answered"));
+                }
+                answers = answers_to(&result, &watch.questions) => answers?,
+            };
         }
         Err(Failure::other("the server asks again and again before it answers"))
     }
 
     async fn ask(&self, mut request: Request<'_>) -> Result<Value, Failure> {
         if self.revision.is_stateless() {
-            request.params.insert("_meta".to_owned(), meta());
+            let asks = request.questions.is_some_and(|questions| questions.has_user());
+            request.params.insert("_meta".to_owned(), meta(asks));
         }
         self.transport.exchange().ask(request).await
     }
@@ -294,19 +306,26 @@ impl Connection {
 /// What a call has brought.
 pub(crate) struct Called {
     pub(crate) result: Value,
-    /// What the server wanted to ask the user.
-    pub(crate) declined: Vec<String>,
+    /// The questions of the server that were answered with no.
+    pub(crate) declined: Vec<Declined>,
+}
+
+/// How a call is followed.
+pub(crate) struct CallWatch<'a> {
+    pub(crate) cancel: &'a CancellationToken,
+    pub(crate) on_progress: &'a (dyn Fn(String) + Send + Sync),
+    pub(crate) questions: Questions<'a>,
 }
 
 /// The answers to what a server asks before it answers, with the state that it wants to see again.
-fn answers_to(result: &Value, declined: &mut Vec<String>) -> Result<Map<String, Value>, Failure> {
+async fn answers_to(
+    result: &Value,
+    questions: &dyn Answers,
+) -> Result<Map<String, Value>, Failure> {
     let mut responses = Map::new();
     for (name, wanted) in result["inputRequests"].as_object().into_iter().flatten() {
         let response = match wanted["method"].as_str() {
-            Some("elicitation/create") => {
-                declined.push(question_in(&wanted["params"]));
-                json!({"action": "decline"})
-            }
+            Some("elicitation/create") => questions.answer(wanted["params"].clone()).await,
             Some("roots/list") => json!({"roots": []}),
             _ => {
                 return Err(Failure::other(
@@ -328,16 +347,50 @@ fn client() -> Value {
 }
 
 /// What each request of the revision without sessions says of the client.
-fn meta() -> Value {
-    json!({META_VERSION: STATELESS, META_CLIENT: client(), META_CAPABILITIES: {}})
+fn meta(asks: bool) -> Value {
+    let abilities = if asks { abilities() } else { json!({}) };
+    json!({META_VERSION: STATELESS, META_CLIENT: client(), META_CAPABILITIES: abilities})
 }
 
-type Agreed = (Revision, String);
+/// What the client can do. Questions that it cannot answer are declined.
+fn abilities() -> Value {
+    json!({"elicitation": {"form": {}, "url": {}}})
+}
 
-/// The revision without sessions and what the server calls itself, if it speaks that.
+/// What was agreed with a server.
+struct Agreed {
+    revision: Revision,
+    /// What it calls itself.
+    server: String,
+    /// Whether it says when its list of tools changes.
+    tells_changes: bool,
+}
+
+impl Agreed {
+    fn new(revision: Revision, info: &Value, abilities: &Value) -> Self {
+        let tells_changes = abilities["tools"]["listChanged"] == true;
+        Self { revision, server: name_of(info), tells_changes }
+    }
+}
+
+/// Asks a server without sessions to say when its list of tools changes; the exchange notes that it does. If this ends, the list
+/// is still asked for from time to time.
+fn listen(exchange: &Arc<Exchange>) -> AbortOnDropHandle<()> {
+    let exchange = Arc::clone(exchange);
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        let wanted = json!({"notifications": {"toolsListChanged": true}, "_meta": meta(false)});
+        let params = wanted.as_object().cloned().unwrap_or_default();
+        let request = Request::new("subscriptions/listen", params, LISTEN_LIMIT);
+        if let Err(failure) = exchange.ask(request).await {
+            tracing::debug!(%failure, "an MCP server does not say what changes");
+        }
+    }))
+}
+
+/// What is agreed with a server that speaks the revision without sessions.
 async fn discover(exchange: &Exchange, limit: Duration) -> Result<Option<Agreed>, Failure> {
     let ask = || {
-        let params = Map::from_iter([("_meta".to_owned(), meta())]);
+        let params = Map::from_iter([("_meta".to_owned(), meta(false))]);
         exchange.ask(Request::new("server/discover", params, limit))
     };
     let found = match ask().await {
@@ -351,17 +404,18 @@ async fn discover(exchange: &Exchange, limit: Duration) -> Result<Option<Agreed>
         info => info,
     };
     let is_spoken = versions.iter().any(|version| version == STATELESS);
-    Ok(is_spoken.then(|| (Revision::new(STATELESS), name_of(info))))
+    let agreed = || Agreed::new(Revision::new(STATELESS), info, &found["capabilities"]);
+    Ok(is_spoken.then(agreed))
 }
 
-/// Begins a session; the revision, and what the server calls itself. `agreed_on` learns the revision before anything is sent
+/// Begins a session. `agreed_on` learns the revision before anything is sent
 /// in it.
 async fn initialize(
     exchange: &Exchange,
     agreed_on: &(dyn Fn(&Revision) + Send + Sync),
 ) -> Result<Agreed, Failure> {
     let params = json!({
-        "protocolVersion": WITH_SESSIONS[0], "capabilities": {}, "clientInfo": client(),
+        "protocolVersion": WITH_SESSIONS[0], "capabilities": abilities(), "clientInfo": client(),
     });
     let params = params.as_object().cloned().unwrap_or_default();
     let agreed = exchange.ask(Request::new("initialize", params, START_LIMIT)).await?;
@@ -376,7 +430,7 @@ async fn initialize(
     let revision = Revision::new(revision);
     agreed_on(&revision);
     exchange.tell("notifications/initialized", &json!({})).await;
-    Ok((revision, name_of(&agreed["serverInfo"])))
+    Ok(Agreed::new(revision, &agreed["serverInfo"], &agreed["capabilities"]))
 }
 
 fn name_of(info: &Value) -> String {

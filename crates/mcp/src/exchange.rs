@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::elicitation::Answers;
 use crate::failure::{Failure, Kind};
 use crate::lines::Line;
 
@@ -26,7 +28,7 @@ const TELL_LIMIT: Duration = Duration::from_secs(10);
 /// Longest text of a server that is quoted, in characters.
 pub(crate) const QUOTED: usize = 2_000;
 
-/// Most questions that are remembered of one call.
+/// Questions of the server that wait for the user; more are declined.
 const MAX_QUESTIONS: usize = 8;
 
 /// The code of JSON-RPC for a method that does not exist.
@@ -40,13 +42,16 @@ pub(crate) struct Request<'a> {
     pub(crate) limit: Duration,
     pub(crate) cancel: Option<&'a CancellationToken>,
     pub(crate) on_progress: Option<&'a (dyn Fn(String) + Send + Sync)>,
+    /// Who answers what the server asks meanwhile.
+    pub(crate) questions: Option<&'a dyn Answers>,
     /// For transports that have headers.
     pub(crate) headers: Vec<(String, String)>,
 }
 
 impl<'a> Request<'a> {
     pub(crate) fn new(method: &'a str, params: Map<String, Value>, limit: Duration) -> Self {
-        Self { method, params, limit, cancel: None, on_progress: None, headers: Vec::new() }
+        let (cancel, on_progress, questions) = (None, None, None);
+        Self { method, params, limit, cancel, on_progress, questions, headers: Vec::new() }
     }
 }
 
@@ -95,16 +100,26 @@ struct State {
     ended: Option<Failure>,
     stray_bytes: u64,
     list_has_changed: bool,
-    /// What the server wanted to ask the user.
-    questions: Vec<String>,
 }
 
 type Answer = Result<Value, Failure>;
-type Registered<'a> = (oneshot::Receiver<Answer>, mpsc::Receiver<String>, Place<'a>);
+
+/// The id and the parameters of a question of the server.
+type Question = (Value, Value);
 
 struct Waiting {
     answer: oneshot::Sender<Answer>,
     progress: mpsc::Sender<String>,
+    /// What the server asks the user, if somebody answers.
+    questions: Option<mpsc::Sender<Question>>,
+}
+
+/// What comes for a request.
+struct Registered<'a> {
+    answer: oneshot::Receiver<Answer>,
+    progress: mpsc::Receiver<String>,
+    questions: mpsc::Receiver<Question>,
+    place: Place<'a>,
 }
 
 impl Exchange {
@@ -124,17 +139,13 @@ impl Exchange {
         std::mem::take(&mut self.state.lock().list_has_changed)
     }
 
-    /// What the server wanted to ask the user since the last call of this.
-    pub(crate) fn take_questions(&self) -> Vec<String> {
-        std::mem::take(&mut self.state.lock().questions)
-    }
-
     /// Asks, and waits for the answer. Dropped before the end, the request is cancelled.
     ///
     /// # Errors
     /// The server refuses, ends, or does not answer in time; or the caller cancels.
     pub(crate) async fn ask(&self, mut request: Request<'_>) -> Result<Value, Failure> {
-        let (mut answer, mut progress, mut place) = self.register()?;
+        let Registered { mut answer, mut progress, mut questions, mut place } =
+            self.register(request.questions.is_some())?;
         if request.on_progress.is_some() {
             let meta = request.params.entry("_meta").or_insert_with(|| json!({}));
             if let Some(meta) = meta.as_object_mut() {
@@ -145,7 +156,7 @@ impl Exchange {
             "jsonrpc": "2.0", "id": place.id, "method": request.method, "params": request.params,
         });
         let started = Instant::now();
-        let latest = started + request.limit * MOST_LIMITS;
+        let mut latest = started + request.limit * MOST_LIMITS;
         let mut quiet_until = started + request.limit;
         let never = CancellationToken::new();
         let cancel = request.cancel.unwrap_or(&never);
@@ -172,6 +183,7 @@ impl Exchange {
             return Err(overdue(request.limit));
         }
         place.is_sent = true;
+        let mut asking: Option<(Instant, BoxFuture<'_, Value>)> = None;
         loop {
             tokio::select! {
                 biased;
@@ -186,7 +198,21 @@ impl Exchange {
                         show(text);
                     }
                 }
-                () = sleep_until(quiet_until.min(latest)) => {
+                Some((id, params)) = questions.recv(), if asking.is_none() => {
+                    let Some(asked) = request.questions else { continue };
+                    let reply = async move {
+                        json!({"jsonrpc": "2.0", "id": id, "result": asked.answer(params).await})
+                    };
+                    asking = Some((Instant::now(), Box::pin(reply)));
+                }
+                (since, reply) = said(&mut asking) => {
+                    asking = None;
+                    // The time of the user is not the server's.
+                    latest += since.elapsed();
+                    quiet_until = Instant::now() + request.limit;
+                    let _ = timeout(TELL_LIMIT, self.outgoing.send(Outgoing::other(reply))).await;
+                }
+                () = sleep_until(quiet_until.min(latest)), if asking.is_none() => {
                     return Err(overdue(quiet_until.min(latest) - started));
                 }
             }
@@ -204,7 +230,7 @@ impl Exchange {
         }
     }
 
-    fn register(&self) -> Result<Registered<'_>, Failure> {
+    fn register(&self, is_asked: bool) -> Result<Registered<'_>, Failure> {
         let mut state = self.state.lock();
         if let Some(ended) = &state.ended {
             return Err(ended.clone());
@@ -214,13 +240,12 @@ impl Exchange {
         let id = state.last;
         let (sender, answer) = oneshot::channel();
         let (reporter, progress) = mpsc::channel(PROGRESS);
-        state.waiting.insert(id, Waiting { answer: sender, progress: reporter });
+        let (asker, questions) = mpsc::channel(MAX_QUESTIONS);
+        let asker = is_asked.then_some(asker);
+        state.waiting.insert(id, Waiting { answer: sender, progress: reporter, questions: asker });
         let given_up = CancellationToken::new();
-        Ok((
-            answer,
-            progress,
-            Place { exchange: self, id, given_up, is_sent: false, is_free: false },
-        ))
+        let place = Place { exchange: self, id, given_up, is_sent: false, is_free: false };
+        Ok(Registered { answer, progress, questions, place })
     }
 
     fn lost(&self) -> Failure {
@@ -316,14 +341,20 @@ impl Exchange {
         count(&mut self.state.lock(), bytes)
     }
 
-    /// Answers a request of the server: one that asks whether somebody is there, and one that asks the user, which is declined.
+    /// Answers a request of the server: one that asks whether somebody is there, and one that asks the user, where nobody can
+    /// be asked.
     fn reply(&self, method: &str, id: &Value, params: &Value) {
         let reply = match method {
             "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
             "elicitation/create" => {
-                let mut state = self.state.lock();
-                if state.questions.len() < MAX_QUESTIONS {
-                    state.questions.push(question_in(params));
+                // The server does not say which of several calls it asks about.
+                let state = self.state.lock();
+                let mut asked: Vec<_> = state.waiting.iter().collect();
+                asked.sort_by_key(|(id, _)| **id);
+                let asker = asked.into_iter().find_map(|(_, waiting)| waiting.questions.as_ref());
+                let question = (id.clone(), params.clone());
+                if asker.is_some_and(|asker| asker.try_send(question).is_ok()) {
+                    return;
                 }
                 json!({"jsonrpc": "2.0", "id": id, "result": {"action": "decline"}})
             }
@@ -366,9 +397,12 @@ fn count(state: &mut State, bytes: u64) -> Result<(), Failure> {
     }
 }
 
-/// What a server wants to ask the user.
-pub(crate) fn question_in(params: &Value) -> String {
-    params["message"].as_str().unwrap_or_default().chars().take(QUOTED).collect()
+/// The answer of the user, and since when it was waited for; never without a question.
+async fn said(asking: &mut Option<(Instant, BoxFuture<'_, Value>)>) -> (Instant, Value) {
+    match asking {
+        Some((since, reply)) => (*since, reply.await),
+        None => std::future::pending().await,
+    }
 }
 
 fn aborted() -> Failure {

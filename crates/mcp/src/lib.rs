@@ -18,6 +18,7 @@
 //! | `oauth` | a login at a server behind an address |
 //! | `exchange` | requests that wait for their answers |
 //! | `connection` | the handshake of each revision, the list of tools, calls |
+//! | `elicitation` | what a server asks the user in the middle of a call |
 //! | `server` | one server of a process: started when it is needed, ended when it is idle, with pauses after failures |
 //! | `outcome` | the result of a call for a model |
 //! | `serve` | the other side: MyClaw as a server |
@@ -28,6 +29,7 @@
 mod approved;
 mod connection;
 mod definition;
+mod elicitation;
 mod exchange;
 mod failure;
 mod finder;
@@ -45,6 +47,7 @@ mod tool;
 pub use approved::{Approved, ApprovedStore, Difference};
 pub use connection::{Listing, Revision};
 pub use definition::ToolDefinition;
+pub use elicitation::{Asker, Elicitation, Yes};
 pub use failure::Failure;
 pub use finder::{FINDER, offered_tools};
 pub use server::{Server, Servers};

@@ -12,12 +12,16 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::connection::Called;
+use crate::elicitation::Declined;
 
 /// Room for the lines around a result.
 const NOTE_CHARS: usize = 400;
 /// About questions of a server.
 const ASKED: &str = "the server wanted to ask the user before it answered, which is not possible; the question was declined. If the \
                      answer matters, ask the user, and call the tool again with what is needed in its arguments";
+/// About questions that the user has answered with no.
+const REFUSED: &str =
+    "the server asked the user something before it answered, and the user said no";
 /// Most pictures of one result.
 const MAX_PICTURES: usize = 8;
 
@@ -25,11 +29,14 @@ const MAX_PICTURES: usize = 8;
 pub(crate) fn output_of(server: &str, called: &Called, context: &ToolContext) -> ToolOutput {
     let Called { result, declined } = called;
     let mut parts = Parts::default();
-    for question in declined {
+    for Declined { question, .. } in declined {
         parts.texts.push(format!("The server asked the user: {question}"));
     }
-    if !declined.is_empty() {
+    if declined.iter().any(|declined| !declined.by_user) {
         parts.notes.push(ASKED.to_owned());
+    }
+    if declined.iter().any(|declined| declined.by_user) {
+        parts.notes.push(REFUSED.to_owned());
     }
     for item in result["content"].as_array().into_iter().flatten() {
         parts.take(item);

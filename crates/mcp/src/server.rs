@@ -11,9 +11,9 @@ use myclaw_llm::HttpProvider;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
 
-use crate::connection::{Called, Connection, Listing, Revision};
+use crate::connection::{CallWatch, Called, Connection, Listing, Revision};
+use crate::elicitation::Asker;
 use crate::failure::{Failure, Kind};
 use crate::log::ServerLog;
 use crate::spec::Place;
@@ -136,13 +136,15 @@ impl Server {
         Ok((listing, connection.revision.clone(), connection.server.clone()))
     }
 
-    /// Its tools as they were approved, as far as `is_wanted` keeps them, by the names that the server gives them.
+    /// Its tools as they were approved, as far as `is_wanted` keeps them, by the names that the server gives them. `asker` asks
+    /// the user what the server wants to know in the middle of a call.
     pub fn tools(
         &self,
         approved: Approved,
         is_wanted: &dyn Fn(&str) -> bool,
+        asker: Option<&Arc<dyn Asker>>,
     ) -> Vec<Arc<dyn Tool>> {
-        RemoteTool::all_of(self, approved, is_wanted)
+        RemoteTool::all_of(self, approved, is_wanted, asker)
     }
 
     /// Calls a tool, which must still be what `definition` says. `before` is the revision that the server spoke when it was
@@ -151,15 +153,14 @@ impl Server {
         &self,
         what: (&ToolDefinition, &Revision),
         arguments: &Map<String, Value>,
-        cancel: &CancellationToken,
-        on_progress: &(dyn Fn(String) + Send + Sync),
+        watch: &CallWatch<'_>,
     ) -> Result<Called, Failure> {
         let _using = Using::new(&self.instance);
-        let called = self.call_once(what, arguments, cancel, on_progress).await;
+        let called = self.call_once(what, arguments, watch).await;
         match called {
             // The next one begins a session.
             Err(failure) if failure.kind == Kind::SessionLost => {
-                self.call_once(what, arguments, cancel, on_progress).await
+                self.call_once(what, arguments, watch).await
             }
             called => called,
         }
@@ -169,12 +170,11 @@ impl Server {
         &self,
         (definition, before): (&ToolDefinition, &Revision),
         arguments: &Map<String, Value>,
-        cancel: &CancellationToken,
-        on_progress: &(dyn Fn(String) + Send + Sync),
+        watch: &CallWatch<'_>,
     ) -> Result<Called, Failure> {
         let open = tokio::select! {
             biased;
-            () = cancel.cancelled() => {
+            () = watch.cancel.cancelled() => {
                 return Err(Failure::new(Kind::Aborted, "aborted before the server had started"));
             }
             open = self.open(Some(before)) => open?,
@@ -186,9 +186,7 @@ impl Server {
         }
         let listing = Arc::clone(&open.listing.lock().0);
         self.check(definition, &listing)?;
-        open.connection
-            .call((definition, arguments), self.spec.call_limit, cancel, on_progress)
-            .await
+        open.connection.call((definition, arguments), self.spec.call_limit, watch).await
     }
 
     /// Checks that the server still describes a tool as it was approved.

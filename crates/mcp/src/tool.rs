@@ -8,8 +8,10 @@ use myclaw_engine::{
     ToolError, ToolInvocation, ToolKind, ToolOutput, ToolUpdate, WorkPlace,
 };
 use myclaw_llm::ToolSchema;
+use parking_lot::Mutex;
 
-use crate::connection::Revision;
+use crate::connection::{CallWatch, Revision};
+use crate::elicitation::{Ask, Asker, Questions};
 use crate::failure::{Failure, Kind};
 use crate::{Approved, Server, ToolDefinition, outcome};
 
@@ -29,6 +31,7 @@ pub(crate) struct RemoteTool {
     definition: ToolDefinition,
     revision: Revision,
     server: Server,
+    asker: Option<Arc<dyn Asker>>,
 }
 
 impl RemoteTool {
@@ -37,13 +40,14 @@ impl RemoteTool {
         server: &Server,
         approved: Approved,
         is_wanted: &dyn Fn(&str) -> bool,
+        asker: Option<&Arc<dyn Asker>>,
     ) -> Vec<Arc<dyn Tool>> {
         let revision = Revision::new(approved.revision);
         let wanted = approved.tools.into_iter().filter(|tool| is_wanted(&tool.name));
         let made = wanted.map(|definition| {
             let schema = definition.schema(server.name());
-            let (revision, server) = (revision.clone(), server.clone());
-            Arc::new(Self { schema, definition, revision, server }) as Arc<dyn Tool>
+            let (revision, server, asker) = (revision.clone(), server.clone(), asker.cloned());
+            Arc::new(Self { schema, definition, revision, server, asker }) as Arc<dyn Tool>
         });
         made.collect()
     }
@@ -76,7 +80,15 @@ impl Tool for RemoteTool {
                 |text: String| (invocation.on_update)(ToolUpdate { text, details: None });
             let what = (&self.definition, &self.revision);
             let arguments = invocation.call.arguments.as_map();
-            let called = self.server.call(what, arguments, &invocation.cancel, &on_progress).await;
+            let asker = self.asker.as_deref();
+            let ask = asker.map(|asker| {
+                move |question| asker.ask(self.server.name(), invocation.call, question)
+            });
+            let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
+            let questions = Questions { ask, declined: Mutex::default() };
+            let (cancel, on_progress) = (&invocation.cancel, &on_progress);
+            let watch = CallWatch { cancel, on_progress, questions };
+            let called = self.server.call(what, arguments, &watch).await;
             let called = called.map_err(|failure| error_of(&failure))?;
             let (server, context) = (self.server.name().to_owned(), invocation.context.clone());
             tokio::task::spawn_blocking(move || outcome::output_of(&server, &called, &context))

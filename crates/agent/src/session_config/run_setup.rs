@@ -71,7 +71,7 @@ impl SessionConfig {
         params.tools.extend(self.memory_write_tool());
         params.tools.extend(web_tools(self, &params.models, &params.tools)?);
         params.tools.extend(browser_tool(self)?);
-        params.tools.extend(self.mcp_tools(&permissions).await?);
+        params.tools.extend(self.mcp_tools(&permissions, added.approver.as_ref()).await?);
         params.skills = skills;
         params.hooks = command_hooks(&self.config, run)?;
         params.hooks.push(Arc::new(OutputsHook {

@@ -59,11 +59,11 @@ fn the_server_with_everything_answers() {
         &[],
         &["node", &program, "stdio"],
         &[
-            ("other__echo", json!({"message": "hello"})),
-            ("other__get-sum", json!({"a": 2, "b": 40})),
-            ("other__get-tiny-image", json!({})),
-            ("other__trigger-long-running-operation", json!({"duration": 1, "steps": 2})),
-            ("other__get-structured-content", json!({"location": "New York"})),
+            through("other__echo", &json!({"message": "hello"})),
+            through("other__get-sum", &json!({"a": 2, "b": 40})),
+            through("other__get-tiny-image", &json!({})),
+            through("other__trigger-long-running-operation", &json!({"duration": 1, "steps": 2})),
+            through("other__get-structured-content", &json!({"location": "New York"})),
         ],
     );
     for (index, words) in
@@ -156,13 +156,13 @@ fn servers_of_others_behind_addresses_answer() {
         (
             vec!["node", &everything, "streamableHttp"],
             "/mcp",
-            ("other__echo", json!({"message": "hello"})),
+            through("other__echo", &json!({"message": "hello"})),
             "Echo: hello",
         ),
         (
             vec!["node", &everything, "sse"],
             "/sse",
-            ("other__get-sum", json!({"a": 2, "b": 40})),
+            through("other__get-sum", &json!({"a": 2, "b": 40})),
             "42",
         ),
         (

@@ -9,6 +9,7 @@ use myclaw_testkit::{
 use serde_json::{Value, json};
 
 use crate::approvals::home_asking;
+use crate::mcp::{approve, calls, home_of};
 use crate::{home_with, myclaw};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -400,4 +401,51 @@ fn a_turn_without_a_reply_is_an_error_with_its_reason() {
     let result = client.call("ask", &json!({"message": "hi", "session": "talk"}));
     assert_eq!(text_of(&result), "Hello.");
     client.end();
+}
+
+/// What a server asks its client in the middle of a call is asked through the approver of the front-end: here in the program
+/// that asked the agent.
+#[test]
+fn the_question_of_a_server_reaches_the_user_and_the_answer_the_server() {
+    let form = json!({
+        "mode": "form", "message": "Delete 3 files?",
+        "requestedSchema": {
+            "type": "object", "required": ["sure"],
+            "properties": {"sure": {"type": "boolean"}, "note": {"type": "string", "default": "none"}},
+        },
+    });
+    let page = json!({"mode": "url", "message": "Pay first", "url": "https://pay.example.com/x?y=1", "elicitationId": "1"});
+    let (yes, no) =
+        (json!({"action": "accept", "content": {"answer": "once"}}), json!({"action": "decline"}));
+    // Sandboxed sessions have no tools of MCP servers.
+    let go = json!({"name": "ask", "arguments": {"message": "go", "session": "main"}});
+    for mode in ["sessions", "stateless"] {
+        for (question, shown, said, heard) in [
+            (
+                &form,
+                "a yes sends sure",
+                &yes,
+                &["action: accept", "'sure': True", "'note': 'none'"][..],
+            ),
+            (&form, "Delete 3 files?", &no, &["action: decline", "and the user said no"]),
+            (&page, "https://pay.example.com/x?y=1", &yes, &["action: accept", "content: None"]),
+        ] {
+            let server = calls(&[("faults__ask", json!({"text": question.to_string()}))]);
+            let (home, _) = home_of(&server, mode, |_| {});
+            approve(&home);
+            let mut client = Client::begin(&home, &json!({"elicitation": {}}));
+            let id = client.request("tools/call", &go);
+            let asked = client.question();
+            let message = asked["params"]["message"].as_str().expect("a text");
+            assert!(message.contains("the MCP server faults asks you"), "{mode}: {message}");
+            assert!(message.contains(shown), "{mode}: {message}");
+            client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": said}));
+            assert_eq!(text_of(&client.answer(id)["result"]), "Done.");
+            let read = crate::last_message(&server);
+            for words in heard {
+                assert!(read.contains(words), "{mode} {words}: {read}");
+            }
+            client.end();
+        }
+    }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::elicitation::Questions;
 
 fn line(text: &str) -> Line {
     Line::Whole(text.as_bytes().to_vec())
@@ -102,4 +103,33 @@ async fn requests_of_the_server_are_answered_and_never_block() {
         count += 1;
     }
     assert_eq!(count, QUEUE);
+}
+
+/// The server waits for the user, and the limit for the server.
+#[tokio::test]
+async fn the_time_of_the_user_is_not_that_of_the_server() {
+    let limit = Duration::from_millis(300);
+    let (exchange, mut queue) = Exchange::new();
+    let answering = Arc::clone(&exchange);
+    let server = tokio::spawn(async move {
+        let id = queue.recv().await.unwrap().message["id"].clone();
+        let question = r#"{"id":"q1","method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"properties":{}}}}"#;
+        answering.take(line(question)).unwrap();
+        let reply = queue.recv().await.unwrap().message;
+        answering.take(line(&json!({"id": id, "result": reply}).to_string())).unwrap();
+        queue
+    });
+    let ask = |question: crate::Elicitation| {
+        Box::pin(async move {
+            tokio::time::sleep(limit * 3).await;
+            question.message == "Sure?"
+        }) as BoxFuture<'_, bool>
+    };
+    let questions = Questions { ask: Some(&ask), declined: Mutex::default() };
+    let mut request = Request::new("x", Map::new(), limit);
+    request.questions = Some(&questions);
+    let reply = exchange.ask(request).await.unwrap();
+    assert_eq!(reply["id"], "q1");
+    assert_eq!(reply["result"], json!({"action": "accept", "content": {}}));
+    drop(server.await.unwrap());
 }

@@ -34,7 +34,10 @@ TOOLS = [
     {"name": "pid", "description": "Says its process id", "inputSchema": TEXT},
     {"name": "ask", "description": "Asks the user first", "inputSchema": TEXT},
     {"name": "variable", "description": "Says the variable", "inputSchema": TEXT},
+    {"name": "change", "description": "Describes echo in another way", "inputSchema": TEXT},
 ]
+# The request by which a client without a session listens.
+listening = None
 
 
 def send(message):
@@ -111,19 +114,29 @@ def call(identifier, params):
         return text("pid %d" % os.getpid())
     if name == "ask":
         question = {"mode": "form", "message": "Which colour?", "requestedSchema": {"type": "object", "properties": {"colour": {"type": "string"}}}}
+        if words:
+            question = json.loads(words)
         if MODE == "stateless":
             if "inputResponses" not in params:
                 return {"resultType": "input_required", "requestState": "opaque", "inputRequests": {"colour": {"method": "elicitation/create", "params": question}}}
-            return text("action: %s, state: %s" % (params["inputResponses"]["colour"]["action"], params.get("requestState")))
+            reply = params["inputResponses"]["colour"]
+            return text("action: %s, state: %s, content: %s" % (reply["action"], params.get("requestState"), reply.get("content")))
         send({"jsonrpc": "2.0", "id": "question-1", "method": "elicitation/create", "params": question})
-        reply = json.loads(sys.stdin.readline())
-        return text("action: %s, state: %s" % (reply["result"]["action"], "opaque"))
+        reply = json.loads(sys.stdin.readline())["result"]
+        return text("action: %s, state: %s, content: %s" % (reply["action"], "opaque", reply.get("content")))
+    if name == "change":
+        TOOLS[0]["description"] = words
+        if MODE != "stateless" or listening is not None:
+            about = {"_meta": {"io.modelcontextprotocol/subscriptionId": listening}} if listening is not None else {}
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": about})
+        return text("changed")
     if name == "variable":
         return text("value: " + os.environ.get(words, "(none)"))
     return text("called " + name + " " + json.dumps(arguments, sort_keys=True))
 
 
 def answer(message):
+    global listening
     method, identifier, params = message.get("method"), message.get("id"), message.get("params", {})
     if identifier is None:
         return
@@ -136,7 +149,7 @@ def answer(message):
         if MODE == "deaf":
             return
         if MODE == "stateless":
-            result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private",
+            result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {"listChanged": True}}, "ttlMs": 0, "cacheScope": "private",
                       "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "faults", "version": "2"}}}
         else:
             refusal = (-32601, "Method not found")
@@ -144,6 +157,11 @@ def answer(message):
         refusal = (-32022, "Unsupported protocol version")
     elif MODE == "stateless" and "io.modelcontextprotocol/clientCapabilities" not in meta:
         refusal = (-32602, "capabilities are missing")
+    elif MODE == "stateless" and method == "subscriptions/listen":
+        if params["notifications"].get("toolsListChanged"):
+            listening = identifier
+        send({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {"notifications": params["notifications"]}})
+        return
     elif method == "initialize":
         version = "1999-01-01" if MODE == "old" else "2025-11-25"
         result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "faults", "version": "1"}}
