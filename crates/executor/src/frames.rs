@@ -29,7 +29,7 @@ pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The JSON of a message that [`encode`] made, for a way that keeps messages apart by itself.
+/// The JSON of a reply of a [`CallServer`](crate::CallServer), for a way that keeps messages apart by itself.
 pub fn text_of(mut message: Vec<u8>) -> String {
     message.drain(..size_of::<u32>().min(message.len()));
     String::from_utf8(message).unwrap_or_default()

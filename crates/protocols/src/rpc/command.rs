@@ -24,12 +24,11 @@ use super::request::{
 use super::{bash, stats};
 use crate::content::picture;
 use myclaw_front::args::SessionArgs;
-use myclaw_front::custom_commands;
 use myclaw_front::exit::CliError;
-use myclaw_front::memory;
 use myclaw_front::models::{ModelFilter, find_models};
 use myclaw_front::sessions::Sessions;
 use myclaw_front::time::new_session_name;
+use myclaw_front::{custom_commands, memory};
 
 /// Messages of a reply if the command gives no limit.
 const SOME_MESSAGES: usize = 100;
