@@ -88,9 +88,12 @@ async fn a_node_makes_calls_as_a_helper_does() {
     assert!(tokio::time::timeout(Duration::from_millis(50), call("wait")).await.is_err());
     let late = calls.call("wait", Map::new(), Duration::from_millis(50)).await;
     assert_eq!(late, Err(RemoteCallError::Late));
-    while service.cancelled.load(Ordering::SeqCst) < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let both_ended = async {
+        while service.cancelled.load(Ordering::SeqCst) < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, both_ended).await.unwrap();
 
     // As many calls as agreed, and all of them fail with the connection.
     let (first, second) = (tokio::spawn(wait(&calls)), tokio::spawn(wait(&calls)));
