@@ -301,10 +301,8 @@ impl Outbox {
         part: &mut UnsentPart,
         interrupted: AfterInterruption,
     ) -> Result<bool, GatewayError> {
-        if interrupted == AfterInterruption::SendAgain {
-            return Ok(true);
-        }
-        self.mark(part, PartState::Queued).await
+        Ok(interrupted == AfterInterruption::SendAgain
+            || self.mark(part, PartState::Queued).await?)
     }
 
     /// Records how far a part is. False if somebody else has changed it, who then does the rest.

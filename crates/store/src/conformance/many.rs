@@ -126,6 +126,14 @@ pub async fn queues_are_watched(store: Arc<dyn Store>) {
 
 /// Two openings of one store: each sees what the other writes, is woken by it, and is kept out by its claims.
 pub async fn two_see_each_other(one: Arc<dyn Store>, other: Arc<dyn Store>) {
+    // The order is that of the writes, whoever makes them.
+    let turns: Vec<String> = (0..9).map(|turn| format!("{turn}")).collect();
+    for (turn, key) in turns.iter().enumerate() {
+        let writer = if turn % 3 == 0 { &one } else { &other };
+        let id = RecordId::new("turn", key.as_str());
+        done(writer.commit(Batch::of(insert(&id, "", Some(Place::last("turns"))))).await);
+    }
+    assert_eq!(keys(&*one, "turns").await, turns);
     let mut watch = other.watch(QueueId::new("jobs"));
     let id = RecordId::new("job", "one");
     let place = Some(Place::new("jobs", 1));
