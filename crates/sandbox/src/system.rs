@@ -101,7 +101,8 @@ pub(crate) fn start_loopback() -> io::Result<()> {
     // SAFETY: every field of the structure may be zero.
     let mut request: libc::ifreq = unsafe { MaybeUninit::zeroed().assume_init() };
     for (place, letter) in request.ifr_name.iter_mut().zip(b"lo") {
-        *place = letter.cast_signed();
+        // Signed on x86-64, unsigned on aarch64.
+        *place = libc::c_char::from_ne_bytes([*letter]);
     }
     request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
     // SAFETY: the kernel reads the structure, which lives until the call returns.
