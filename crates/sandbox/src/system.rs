@@ -106,7 +106,9 @@ pub(crate) fn start_loopback() -> io::Result<()> {
     }
     request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
     // SAFETY: the kernel reads the structure, which lives until the call returns.
-    match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) } {
+    match unsafe {
+        libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as libc::Ioctl, &raw const request)
+    } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

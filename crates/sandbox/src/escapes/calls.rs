@@ -286,7 +286,8 @@ pub(super) fn change_mode_of(file: &OwnedFd) -> io::Result<()> {
 
 /// Sets the flags that the file has. A file system without flags refuses with `ENOTTY`: it was reached.
 pub(super) fn change_flags(file: &File) -> io::Result<()> {
-    const GET_FLAGS: libc::Ioctl = 0x8008_6601;
+    // Signed with the C library musl, where it is a negative number.
+    const GET_FLAGS: libc::Ioctl = 0x8008_6601_u32 as libc::Ioctl;
     const SET_FLAGS: libc::Ioctl = 0x4008_6602;
     let mut flags: libc::c_long = 0;
     // SAFETY: the kernel writes, and then reads, at most one long number.
