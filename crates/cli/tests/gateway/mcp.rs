@@ -114,6 +114,36 @@ fn each_scope_has_its_tools_and_no_other() {
 }
 
 #[test]
+fn a_device_that_only_reads_answers_no_question_and_stops_no_turn() {
+    let (bench, file) = asking();
+    let gateway = bench.start();
+    let owner = &gateway.client;
+    let (reader, _) = device(&bench, owner, "read-only");
+    let tasks = json!({"elicitation": {}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
+    let asked = call(owner, &json!({"elicitation": {}}), "ask", &json!({"message": "go"}));
+    let (id, _) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    let task = format!("1.{}", asked["requestState"].as_str().unwrap());
+    let yes = json!({id.as_str(): {"action": "accept", "content": {"answer": "once"}}});
+    let waits = || owner.get("/api/approvals").unwrap().1["approvals"][0]["id"].is_string();
+    for (method, abilities) in [
+        ("tasks/update", &tasks),
+        ("tasks/cancel", &tasks),
+        // A client that cannot be asked would refuse.
+        ("tasks/get", &json!({"extensions": {"io.modelcontextprotocol/tasks": {}}})),
+    ] {
+        let params = json!({"taskId": task, "inputResponses": yes});
+        let (status, answer) = ask_as(&reader, abilities, method, params);
+        assert!(method == "tasks/get" || status == 400, "{method}: {answer}");
+        assert!(waits() && !file.exists(), "{method}: {answer}");
+    }
+    let (status, answer) =
+        ask_as(owner, &tasks, "tasks/update", json!({"taskId": task, "inputResponses": yes}));
+    assert_eq!(status, 200, "{answer}");
+    until("the command", || file.exists());
+    gateway.stop();
+}
+
+#[test]
 fn foreign_hosts_and_pages_and_wrong_tokens_are_refused() {
     let bench = Bench::new(answering("Hello."));
     let gateway = bench.start();

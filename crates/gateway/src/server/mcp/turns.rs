@@ -26,6 +26,8 @@ use crate::server::{Server, route};
 
 /// The turn of calls that no model has made, in the records of what was sent.
 const SENT_BY_PROGRAM: &str = "mcp";
+const ONLY_READS: &str =
+    "this device may read and do nothing else; the owner can pair it with the scope operator";
 const NO_TURN: &str = "there is no such turn; it may be older than 30 days. Begin another one";
 
 /// The gateway, as one client may use it.
@@ -44,6 +46,11 @@ struct SendArguments {
 impl Turns {
     pub(super) fn new(server: Arc<Server>, login: Login) -> Self {
         Self { server, login }
+    }
+
+    /// Tasks have methods of their own, which do not ask which tools there are.
+    fn check_may_talk(&self) -> Result<(), String> {
+        if self.login.scope.may(Needs::Talk) { Ok(()) } else { Err(ONLY_READS.to_owned()) }
     }
 
     fn config(&self) -> Result<SessionConfig, GatewayError> {
@@ -165,9 +172,10 @@ impl Backend for Turns {
         message: String,
         session: Option<String>,
     ) -> BoxFuture<'_, Result<Begun, String>> {
-        Box::pin(
-            async move { self.accept(message, session).await.map_err(|error| error.to_string()) },
-        )
+        Box::pin(async move {
+            self.check_may_talk()?;
+            self.accept(message, session).await.map_err(|error| error.to_string())
+        })
     }
 
     fn watch<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<Box<dyn Watch>, String>> {
@@ -190,6 +198,7 @@ impl Backend for Turns {
         answer: serve::Answer,
     ) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
+            self.check_may_talk()?;
             self.row(turn).await?;
             let asked = self.server.delivery.questions.find(question);
             let asked = asked.ok_or_else(|| "the question does not wait any more".to_owned())?;
@@ -206,6 +215,7 @@ impl Backend for Turns {
 
     fn stop<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
+            self.check_may_talk()?;
             let (id, row, _) = self.row(turn).await?;
             self.server.stop_message(&id, row).await.map_err(|error| error.to_string())
         })
