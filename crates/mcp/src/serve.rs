@@ -1,7 +1,7 @@
 //! The other side of the protocol: MyClaw as a server, whose tools ask the agent and read its sessions.
 //!
 //! This module knows messages, revisions and tasks. It knows neither a transport nor a session: a transport makes a
-//! [`Call`] of each request and has it [answered](Call::answer), and a [`Backend`] carries out what the tools say. Nothing
+//! [`Call`] of each request and has it [answered](Call::outcome), and a [`Backend`] carries out what the tools say. Nothing
 //! is kept between two requests, so that any process with the same sessions can answer the next one: the id of a task, and
 //! the state that a client hands back with its answer to a question, name the turn.
 

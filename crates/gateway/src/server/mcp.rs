@@ -1,10 +1,10 @@
 //! `/mcp`: MyClaw as a server of the Model Context Protocol over HTTP. Each message is a request of its own, answered by one
 //! message or by a stream of them.
 //!
-//! What the messages mean is in [`serve`](myclaw_agent::mcp::serve). The guard has checked host, origin and token before; the scope of the login
-//! decides which tools there are. What a client of the older revision has said at its beginning is in the id of its
-//! session, so any process with the same store can answer. Only a question in the middle of such a request waits in this
-//! one, and is repeated if the process ends.
+//! What the messages mean is in [`serve`](myclaw_agent::mcp::serve). The guard has checked host, origin and token before; the
+//! scope of the login decides which tools there are. What a client of the older revision has said at its beginning is in the
+//! id of its session, so any process with the same store can answer. Only a question in the middle of such a request waits
+//! in this one, and is repeated if the process ends.
 
 mod headers;
 mod turns;
