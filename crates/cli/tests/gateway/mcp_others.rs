@@ -11,7 +11,9 @@ const LIMIT: Duration = Duration::from_secs(300);
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 
 fn installed(variable: &str, file: &str) -> Option<PathBuf> {
-    let found = std::env::var_os(variable).map(|path| Path::new(&path).join(file));
+    // A program is named itself; joined with nothing, its path would be that of a directory.
+    let of = |path| if file.is_empty() { PathBuf::from(path) } else { Path::new(&path).join(file) };
+    let found = std::env::var_os(variable).map(of);
     let found = found.filter(|path| path.exists());
     if found.is_none() {
         let why = format!("{variable} names nothing with {file:?}; scripts/test installs it");
