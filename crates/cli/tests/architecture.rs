@@ -368,6 +368,7 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
             "cli/src/commands/doctor/keys.rs",
             "cli/src/commands/gateway/logs.rs",
             "cli/src/commands/onboard/channel.rs",
+            "cli/src/commands/uninstall.rs",
             "front/src/logging/file.rs",
             "gateway/src/containers.rs",
             "gateway/src/delivery/media.rs",

@@ -129,7 +129,7 @@ async fn a_node_runs_no_command_that_no_tool_has_judged() {
     let (mut server, mut replies) = CallServer::new(Arc::<Echo>::default(), LIMITS);
     let marker = std::env::temp_dir().join(format!("bare-command-{}", std::process::id()));
     let run = json!({"run": {
-        "number": 1, "mark": "MYCLAW_MARK=0123456789abcdef", "program": "touch", "arguments": [marker],
+        "number": 1, "mark": "MARK_OF_TEST=0123456789abcdef", "program": "touch", "arguments": [marker],
         "directory": "/", "variables": [], "timeout": null, "keepBytes": 1000, "keepChars": 1000, "keepLines": 10,
         "sideFile": null, "terminal": null, "hasInput": false,
     }});

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use crate::exchange::QUOTED;
+use crate::lines::QUOTED;
 
 /// Most fields of a form.
 const MAX_FIELDS: usize = 32;

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::elicitation::Answers;
 use crate::failure::{Failure, Kind};
-use crate::lines::Line;
+use crate::lines::{Line, QUOTED};
 
 /// Messages that wait to be written.
 const QUEUE: usize = 64;
@@ -25,8 +25,6 @@ const MOST_LIMITS: u32 = 10;
 const MAX_STRAY: u64 = 64 << 20;
 /// How long a message without an answer may take to be sent.
 const TELL_LIMIT: Duration = Duration::from_secs(10);
-/// Longest text of a server that is quoted, in characters.
-pub(crate) const QUOTED: usize = 2_000;
 
 /// Questions of the server that wait for the user; more are declined.
 const MAX_QUESTIONS: usize = 8;

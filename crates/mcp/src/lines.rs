@@ -8,6 +8,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 pub(crate) const MAX_LINE: usize = 16 << 20;
 /// Bytes that are kept of the beginning and the end of a line that is too long: enough for the number of its request.
 const KEPT: usize = 512;
+/// Longest text of a server that is quoted, in characters.
+pub(crate) const QUOTED: usize = 2_000;
 
 /// A line without its end.
 #[derive(Debug, PartialEq, Eq)]

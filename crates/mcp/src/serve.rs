@@ -9,6 +9,7 @@ mod answer;
 mod ask;
 mod asks;
 mod client;
+mod follow;
 mod message;
 mod refusal;
 mod tasks;

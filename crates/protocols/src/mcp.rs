@@ -10,8 +10,9 @@ mod turns;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use myclaw_agent::mcp::serve::{Asks, Call, Client, Message, Peer, Refusal, Request};
-use myclaw_agent::{BoxFuture, Driver, SessionConfig, engine};
+use myclaw_agent::{Driver, SessionConfig, engine};
 use myclaw_front::args::SessionArgs;
 use myclaw_front::exit::CliError;
 use myclaw_front::home::{find_home, load_session};

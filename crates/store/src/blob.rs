@@ -8,13 +8,14 @@ use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 
-use crate::{MAX_VALUE_BYTES, Place, RecordId, Records, Store, StoreError, Write, sweep};
+use crate::removal::{delete, sweep};
+use crate::{MAX_VALUE_BYTES, Place, RecordId, Store, StoreError, Write};
 
 /// Largest blob, in bytes: as large as the largest answer of a model.
 pub const MAX_BLOB_BYTES: usize = 64 * 1024 * 1024;
 
-/// The chunks: bytes.
-const CHUNKS: Records<()> = Records::new("blob");
+/// Kind of the chunks, which are bytes.
+const KIND: &str = "blob";
 /// Queue of the chunks, by the time at which they may be removed, in milliseconds since the Unix epoch.
 const QUEUE: &str = "blobs";
 /// How long a blob is kept: a day longer than records that are over.
@@ -75,7 +76,7 @@ impl Blob {
     /// The store fails.
     pub async fn delete(&self, store: &dyn Store) -> Result<(), StoreError> {
         for number in 0..self.chunks() {
-            CHUNKS.delete(store, &self.chunk(number).key).await?;
+            delete(store, self.chunk(number)).await?;
         }
         Ok(())
     }
@@ -93,13 +94,13 @@ impl Blob {
     }
 
     fn chunk(&self, number: usize) -> RecordId {
-        CHUNKS.id(&format!("{}-{}-{number}", self.digest, self.salt))
+        RecordId::new(KIND, &format!("{}-{}-{number}", self.digest, self.salt))
     }
 }
 
 /// The blob to which a record belongs, if it is a chunk.
 pub(crate) fn blob_of<'k>(kind: &str, key: &'k str) -> Option<&'k str> {
-    Some(key.rsplit_once('-')?.0).filter(|_| kind == CHUNKS.kind())
+    Some(key.rsplit_once('-')?.0).filter(|_| kind == KIND)
 }
 
 fn digest_of(bytes: &[u8]) -> String {

@@ -19,6 +19,7 @@ mod error;
 mod memory;
 mod record;
 mod records;
+mod removal;
 mod sqlite;
 mod watch;
 
@@ -33,7 +34,8 @@ pub use record::{
     Batch, Claim, ClaimRequest, Commit, Cursor, Partition, Place, QueueId, Record, RecordId,
     Refusal, Version, Write,
 };
-pub use records::{Change, Records, Stored, scan, sweep};
+pub use records::{Change, Records, Stored, scan};
+pub use removal::sweep;
 pub use sqlite::{SqliteStore, change_values};
 pub use watch::{QueueWatch, Watches};
 

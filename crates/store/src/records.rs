@@ -17,17 +17,16 @@ use std::marker::PhantomData;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::removal::{MOST_RACES, delete};
 use crate::{
-    Batch, Blob, Commit, Cursor, MAX_VALUE_BYTES, Place, QueueId, Record, RecordId, Store,
-    StoreError, Version, Write,
+    Blob, Commit, Cursor, MAX_VALUE_BYTES, Place, QueueId, Record, RecordId, Store, StoreError,
+    Version, Write,
 };
 
 /// Records that are read or removed at once.
 const AT_ONCE: usize = 200;
 /// Begins the value of a record with the name of a blob that holds the row. No JSON begins with it.
 const ELSEWHERE: u8 = 0;
-/// How often a change is decided again because somebody else changed the row.
-const MOST_RACES: usize = 20;
 
 /// The records of one kind, which hold rows of the type `R` under keys of the type `K`.
 pub struct Records<R, K = String> {
@@ -96,11 +95,6 @@ impl<R, K> Records<R, K> {
         Self { kind, rows: PhantomData }
     }
 
-    /// The kind.
-    pub const fn kind(&self) -> &'static str {
-        self.kind
-    }
-
     /// The record with this key.
     pub fn id(&self, key: &str) -> RecordId {
         RecordId::new(self.kind, key)
@@ -116,14 +110,7 @@ impl<R, K> Records<R, K> {
     /// # Errors
     /// As for [`Records::update`].
     pub async fn delete(&self, store: &dyn Store, key: &str) -> Result<(), StoreError> {
-        for _ in 0..MOST_RACES {
-            let Some(record) = store.get(self.id(key)).await? else { return Ok(()) };
-            let write = Write::Remove { id: record.id, expected: record.version };
-            if let Commit::Done(_) = store.commit(Batch::of(write)).await? {
-                return Ok(());
-            }
-        }
-        Err(StoreError::Contended(self.id(key).to_string()))
+        delete(store, self.id(key)).await
     }
 }
 
@@ -334,33 +321,6 @@ pub async fn scan(store: &dyn Store, queue: &str, most: usize) -> Result<Vec<Rec
         all.extend(records);
     }
     Ok(all)
-}
-
-/// Removes what stands before `until` in a queue. What others change or remove meanwhile is left to them.
-///
-/// # Errors
-/// The store fails.
-pub async fn sweep(store: &dyn Store, queue: &str, until: u64) -> Result<(), StoreError> {
-    let mut races = 0;
-    loop {
-        let records = store.scan(QueueId::new(queue), None, AT_ONCE).await?;
-        let is_old =
-            |record: &Record| record.place.as_ref().is_some_and(|place| place.order < until);
-        let writes: Vec<Write> = records
-            .into_iter()
-            .take_while(is_old)
-            .map(|record| Write::Remove { id: record.id, expected: record.version })
-            .collect();
-        if writes.is_empty() {
-            return Ok(());
-        }
-        if let Commit::Refused(_) = store.commit(writes.into()).await? {
-            races += 1;
-            if races >= MOST_RACES {
-                return Err(StoreError::Contended(queue.to_owned()));
-            }
-        }
-    }
 }
 
 fn unreadable(id: &RecordId, error: &serde_json::Error) -> StoreError {

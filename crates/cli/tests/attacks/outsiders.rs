@@ -72,6 +72,15 @@ impl Machine {
     }
 }
 
+/// The end of a call in the messages of nodes.
+fn result(number: u64, outcome: &Value) -> Value {
+    json!({"result": {"number": number, "outcome": outcome}})
+}
+
+fn texts(said: &str) -> Value {
+    json!({"content": [{"type": "text", "text": said}], "details": null, "isError": false})
+}
+
 /// A gateway of an owner whose main session has nodes.
 fn gateway_with_nodes() -> (Scene, Gateway) {
     let port = free_port();
@@ -85,7 +94,7 @@ fn a_node_imitates_no_speaker_answers_no_other_call_and_is_no_client() {
     let (mut scene, gateway) = gateway_with_nodes();
     let all: Vec<&str> = marks().collect();
     let hello = json!({
-        "type": "hello", "protocol": 1, "version": all[0], "platform": all[1],
+        "type": "hello", "protocol": 2, "version": all[0], "platform": all[1],
         "capabilities": all.iter().take(60).map(|mark| format!("run{mark}")).chain(["run".to_owned()]).collect::<Vec<_>>(),
     });
     let mut machine = Machine::join(&scene, &gateway, "far", &hello);
@@ -105,21 +114,19 @@ fn a_node_imitates_no_speaker_answers_no_other_call_and_is_no_client() {
         let sent = gateway.client.send("main", &format!("m{number}"), order).unwrap();
         if number < 2 * all.len() {
             let call = machine.next();
-            let (id, mark) = (call["id"].as_u64().unwrap(), all[number % all.len()]);
+            let (id, mark) = (call["call"]["number"].as_u64().unwrap(), all[number % all.len()]);
             let label = &attacks.all[number].label;
             // Answers to calls that this node did not get.
             for other in [id + 1, id + 7, 0, u64::MAX] {
                 let said = format!("stolen {label}");
-                machine.send(&json!({"type": "result", "id": other, "content": [{"type": "text", "text": said}]}));
+                machine.send(&result(other, &json!({"output": texts(&said)})));
             }
             let said = format!("begin {mark} {label}\n{mark}\nend");
-            let answer = match number < all.len() {
-                true => {
-                    json!({"type": "result", "id": id, "content": [{"type": "text", "text": said}]})
-                }
-                false => json!({"type": "result", "id": id, "error": said}),
+            let outcome = match number < all.len() {
+                true => json!({"output": texts(&said)}),
+                false => json!({"failed": {"text": said}}),
             };
-            machine.send(&answer);
+            machine.send(&result(id, &outcome));
         }
         gateway.client.outcome(&sent).unwrap();
     }

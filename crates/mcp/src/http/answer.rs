@@ -11,8 +11,9 @@ use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
 use super::{Endpoint, LAST_EVENT};
-use crate::exchange::{Asked, QUOTED, answer_of};
+use crate::exchange::{Asked, answer_of};
 use crate::failure::{Failure, Kind};
+use crate::lines::QUOTED;
 use crate::lines::{Line, MAX_LINE};
 use crate::oauth::parameter;
 

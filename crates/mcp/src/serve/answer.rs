@@ -4,7 +4,8 @@ use std::future::pending;
 
 use serde_json::{Value, json};
 
-use super::client::{SUPPORTED, TASKS, revision_for, server_info};
+use super::client::{TASKS, revision_for, server_info};
+use super::refusal::SUPPORTED;
 use super::{Call, Refusal, tasks, tools};
 
 /// What a client may tell its model about this server.

@@ -2,11 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::refusal::SUPPORTED;
 use super::{Refusal, Request};
-use crate::connection::{META_CAPABILITIES, META_SERVER, META_VERSION, STATELESS, WITH_SESSIONS};
+use crate::connection::{META_CAPABILITIES, META_SERVER, META_VERSION, WITH_SESSIONS};
 
-/// The revisions of which each request can name one.
-pub(super) const SUPPORTED: [&str; 1] = [STATELESS];
 /// The extension for long calls.
 pub(super) const TASKS: &str = "io.modelcontextprotocol/tasks";
 /// The letters of what a client can do, in the id of its session.

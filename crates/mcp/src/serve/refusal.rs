@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::client::SUPPORTED;
+use crate::connection::STATELESS;
 
 /// Why a request has no result: an error of JSON-RPC.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +19,8 @@ const INVALID_PARAMS: i64 = -32602;
 const HEADER_MISMATCH: i64 = -32020;
 const MISSING_CAPABILITY: i64 = -32021;
 const UNSUPPORTED_VERSION: i64 = -32022;
+/// The revisions that a request may name.
+pub(super) const SUPPORTED: [&str; 1] = [STATELESS];
 
 impl Refusal {
     fn new(code: i64, message: impl Into<String>) -> Self {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::ask::{Followed, answer_in, follow, input_requests, now, refuse, result};
+use super::follow::{Followed, answer_in, follow, input_requests, now, refuse, result};
 use super::{Call, Outcome, Refusal, State, Turn};
 
 /// How often a client may look, in milliseconds.

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
+use super::follow::failed;
 use super::{ASK, Backend, Call, Client, Refusal, ask};
 
 /// What clients read of the tools, in the order in which they are listed.
@@ -63,9 +64,4 @@ pub(super) async fn call(call: &Call) -> Result<Value, Refusal> {
         }
         Err(why) => failed(&why),
     })
-}
-
-/// The result of a call that could not do what it was to do.
-pub(super) fn failed(why: &str) -> Value {
-    json!({"content": [{"type": "text", "text": why}], "isError": true})
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+use myclaw_agent::SessionEvent;
 use myclaw_agent::approvals::{Question, WrittenAnswer, refusal};
 use myclaw_agent::mcp::serve::{self, Answer};
 use myclaw_agent::mcp::{served_answer, served_question};
-use myclaw_agent::{BoxFuture, SessionEvent};
 use myclaw_engine::{AgentRunEvent, Approval, ApprovalRequest, Approver};
 use myclaw_session::SessionKey;
 use parking_lot::Mutex;

@@ -5,10 +5,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use myclaw_agent::mcp::serve::{
     Answer, Backend, Begun, MEMORY_SEARCH, Outcome, SEND, State, Turn, Watch,
 };
-use myclaw_agent::{Accepted, BoxFuture, Driver, Handover, Session, SessionConfig};
+use myclaw_agent::{Accepted, Driver, Handover, Session, SessionConfig};
 use myclaw_engine::{TakenState, incomplete_remark};
 use myclaw_front::args::SessionArgs;
 use myclaw_front::time::new_session_name;

@@ -4,12 +4,13 @@
 use std::future::pending;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+use myclaw_agent::SessionConfig;
 use myclaw_agent::approvals::WrittenAnswer;
 use myclaw_agent::mcp::serve::{
     self, ASK, Backend, Begun, MEMORY_SEARCH, Outcome, SEND, State, Turn, Watch,
 };
 use myclaw_agent::mcp::{served_answer, served_question};
-use myclaw_agent::{BoxFuture, SessionConfig};
 use myclaw_session::SessionKey;
 use serde::Deserialize;
 use serde_json::{Map, Value};
