@@ -95,9 +95,12 @@ async fn a_keyring_is_asked_through_the_program_of_the_system() {
     let directory = tempfile::tempdir().unwrap();
     let name = if cfg!(target_os = "macos") { "security" } else { "secret-tool" };
     let program = directory.path().join(name);
-    std::fs::write(&program, "#!/bin/sh\necho \"$@\"\n").unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o700))
-        .unwrap();
+    // Written by another process: a child that another test starts meanwhile would hold the file open for writing, and the
+    // system runs no such file.
+    let script = r##"printf '#!/bin/sh\necho "$@"\n' > "$1" && chmod 700 "$1""##;
+    let written =
+        std::process::Command::new("sh").args(["-c", script, "sh"]).arg(&program).status().unwrap();
+    assert!(written.success());
     let path = format!("{}:/usr/bin:/bin", directory.path().display());
     let resolver = KeyResolver::new([("PATH", path)]);
     let source = KeySource::Keyring { service: "my service".into(), account: "me".into() };
