@@ -94,7 +94,7 @@ impl Blob {
     }
 
     fn chunk(&self, number: usize) -> RecordId {
-        RecordId::new(KIND, &format!("{}-{}-{number}", self.digest, self.salt))
+        RecordId::new(KIND, format!("{}-{}-{number}", self.digest, self.salt))
     }
 }
 
