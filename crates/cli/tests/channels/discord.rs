@@ -66,9 +66,15 @@ pub(super) fn to_me(text: &str) -> Value {
 
 #[test]
 fn a_message_is_answered_in_its_chat_and_calls_nobody() {
-    let desk = Desk::new(answering("**bold** @everyone <@1>\n\n| a | b |\n|---|---|\n| 1 | 2 |"));
+    let gate = Gate::closed();
+    let text = "**bold** @everyone <@1>\n\n| a | b |\n|---|---|\n| 1 | 2 |";
+    let reply = Reply::anthropic().text(text).step().hold_after(0, &gate);
+    let desk = Desk::new(Script::repeat(reply));
     let gateway = desk.start();
     let id = desk.server.write(KIM, "hello <@7>");
+    // An answer that comes at once needs no sign that one is coming.
+    until("the sign of typing", || !desk.calls_of("POST typing").is_empty());
+    gate.open();
     let answer = desk.server.wait_for_text("bold");
     assert_eq!(answer.text(), "**bold** @everyone <@1>\n\n```\na | b\n--|--\n1 | 2\n```");
     assert_eq!(answer.channel, "542");
