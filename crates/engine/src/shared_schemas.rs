@@ -20,8 +20,8 @@ impl<K: PartialEq> SharedSchemas<K> {
         Self { made: Mutex::new(Vec::new()) }
     }
 
-    /// The schema for `key`, which `make` makes if it is not there. The oldest gives way when there are more than 16.
-    pub fn get(&self, key: K, make: impl FnOnce() -> ToolSchema) -> Arc<ToolSchema> {
+    /// The schema for `key`, which `make` makes of it if it is not there. The oldest gives way when there are more than 16.
+    pub fn get(&self, key: K, make: impl FnOnce(&K) -> ToolSchema) -> Arc<ToolSchema> {
         let mut made = self.made.lock();
         if let Some((_, schema)) = made.iter().find(|(known, _)| *known == key) {
             return Arc::clone(schema);
@@ -29,7 +29,7 @@ impl<K: PartialEq> SharedSchemas<K> {
         if made.len() == MOST {
             made.remove(0);
         }
-        let schema = Arc::new(make());
+        let schema = Arc::new(make(&key));
         made.push((key, Arc::clone(&schema)));
         schema
     }
@@ -49,7 +49,7 @@ mod tests {
     fn each_schema_is_made_once_and_the_number_is_bounded() {
         let schemas = SharedSchemas::new();
         let of = |key: usize| {
-            schemas.get(key, || ToolSchema {
+            schemas.get(key, |key| ToolSchema {
                 name: key.to_string(),
                 description: String::new(),
                 parameters: serde_json::json!({}),

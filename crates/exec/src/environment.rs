@@ -192,13 +192,14 @@ impl EnvironmentPolicy {
     /// or the machine's config of git names that.
     pub fn inherited() -> Self {
         // A process does not change its variables.
-        static KEPT: LazyLock<BTreeMap<OsString, OsString>> =
-            LazyLock::new(|| kept(std::env::vars_os(), &[]));
+        static WITHOUT_RULE: LazyLock<Arc<BTreeMap<OsString, OsString>>> =
+            LazyLock::new(|| Arc::new(kept(std::env::vars_os(), &[])));
         static WITH_RULE: LazyLock<EnvironmentPolicy> =
-            LazyLock::new(|| EnvironmentPolicy::with_rule(KEPT.clone()));
-        static WITHOUT: LazyLock<EnvironmentPolicy> =
-            LazyLock::new(|| EnvironmentPolicy { variables: Arc::new(KEPT.clone()) });
-        if has_own_rule_for_repositories(&KEPT) { WITHOUT.clone() } else { WITH_RULE.clone() }
+            LazyLock::new(|| EnvironmentPolicy::with_rule(BTreeMap::clone(&WITHOUT_RULE)));
+        if has_own_rule_for_repositories(&WITHOUT_RULE) {
+            return Self { variables: Arc::clone(&WITHOUT_RULE) };
+        }
+        WITH_RULE.clone()
     }
 
     /// Like [`EnvironmentPolicy::inherited`], from the given variables, with more names to pass. A name that looks

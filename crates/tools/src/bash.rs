@@ -76,7 +76,7 @@ impl BashTool {
 
     fn make(default_timeout: Duration, jobs: Option<Arc<Jobs>>) -> Self {
         static SCHEMAS: SharedSchemas<(Duration, bool)> = SharedSchemas::new();
-        let schema = SCHEMAS.get((default_timeout, jobs.is_some()), || {
+        let schema = SCHEMAS.get((default_timeout, jobs.is_some()), |_| {
             let of_jobs = jobs.as_ref().map(|_| job_properties());
             Self::schema_with(default_timeout, of_jobs.unwrap_or_default())
         });

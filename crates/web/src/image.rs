@@ -141,7 +141,7 @@ impl ImageTool {
         sight: Sight,
     ) -> Self {
         static SCHEMAS: SharedSchemas<bool> = SharedSchemas::new();
-        let schema = SCHEMAS.get(read.is_some(), || schema(read.is_some()));
+        let schema = SCHEMAS.get(read.is_some(), |reads_files| schema(*reads_files));
         Self { schema, downloader, time, read, sight }
     }
 

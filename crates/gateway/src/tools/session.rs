@@ -68,10 +68,10 @@ impl SessionTool {
             && let Some(delivery) = delivery.upgrade()
         {
             static SCHEMAS: SharedSchemas<String> = SharedSchemas::new();
-            schema = SCHEMAS.get(delivery.abilities(&caller), || {
+            schema = SCHEMAS.get(delivery.abilities(&caller), |abilities| {
                 let mut schema = ToolSchema::clone(&schema);
                 schema.description.push_str("\nWhat the channels can do: ");
-                schema.description.push_str(&delivery.abilities(&caller));
+                schema.description.push_str(abilities);
                 schema
             });
         }
