@@ -247,18 +247,10 @@ fn without_a_further_thread_there_is_an_error_with_advice() {
     if std::env::var_os(ALONE).is_some() {
         return run_alone();
     }
-    let mut command = std::process::Command::new("prlimit");
-    command.arg("--nproc=1");
-    if std::fs::metadata("/proc/self").map(|it| std::os::unix::fs::MetadataExt::uid(&it)).unwrap()
-        == 0
-    {
-        // The limit does not count for the superuser.
-        command.args(["setpriv", "--reuid", "65534", "--clear-groups"]);
-    }
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     let name = "without_a_further_thread_there_is_an_error_with_advice";
-    command.arg(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--test-threads=1", "--nocapture"]).env(ALONE, "1");
-    let output = command.output().unwrap();
+    let output = TempHome::new().without_further_threads(&command).output().unwrap();
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{shown}{}", String::from_utf8_lossy(&output.stderr));
     for call in ["run_agent: ", "session: "] {

@@ -20,6 +20,9 @@ const PREFIX: &str = "myclaw-home-";
 /// Where Linux has a file system in memory.
 const MEMORY: &str = "/dev/shm";
 
+/// The lowest number of a user that a test makes up. The number of its process is added, since test programs run at once.
+const FIRST_TEST_USER: u32 = 200_000;
+
 /// A temporary home directory, removed when dropped.
 #[derive(Debug)]
 pub struct TempHome {
@@ -176,6 +179,22 @@ impl TempHome {
             .env("MYCLAW_LOCAL_SERVERS", "none")
             .current_dir(&self.path);
         command
+    }
+
+    /// The same command under a limit of one process, which then starts no thread. The limit does not count for the
+    /// superuser, so the command gets a user of its own, who gets this home: another process of that user would count.
+    pub fn without_further_threads(&self, command: &Command) -> Command {
+        let mut limited = self.command("prlimit");
+        limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        limited.arg("--nproc=1");
+        if rustix::process::getuid().is_root() {
+            let user = (FIRST_TEST_USER + std::process::id()).to_string();
+            let status = Command::new("chown").args(["-R", &user]).arg(&self.path).status();
+            assert!(status.expect("chown").success());
+            limited.args(["setpriv", "--reuid", &user, "--clear-groups"]);
+        }
+        limited.arg(command.get_program()).args(command.get_args());
+        limited
     }
 
     /// The transcript of the terminal session with this name.
