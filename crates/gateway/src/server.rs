@@ -29,6 +29,7 @@ mod strangers;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -84,6 +85,8 @@ pub(crate) struct Server {
     /// The bodies of requests that are not checked yet.
     bodies: Arc<bodies::Bodies>,
     begun: Instant,
+    /// True once the sessions are prepared for searches.
+    is_search_prepared: AtomicBool,
     /// Fires when the gateway stops.
     stop: CancellationToken,
 }
@@ -109,6 +112,7 @@ impl Server {
             strangers: Arc::default(),
             bodies: Arc::default(),
             begun: Instant::now(),
+            is_search_prepared: AtomicBool::new(false),
             delivery,
             stop: CancellationToken::new(),
         }

@@ -112,6 +112,14 @@ pub trait Catalog: fmt::Debug + Send + Sync {
         self.search(query, &SearchScope::default(), limit)
     }
 
+    /// Prepares for [`Catalog::search_again`], whose first call would otherwise read all sessions.
+    ///
+    /// # Errors
+    /// The sessions cannot be listed.
+    fn prepare_search(&self) -> Result<(), SessionError> {
+        Ok(())
+    }
+
     /// Changes the session's entry in the list, or makes one. Returns the new one.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -66,6 +67,9 @@ impl Server {
         }
         let query = search.map(|text| SearchQuery::text(&text, Case::Ignored)).transpose();
         let query = query.map_err(|error| GatewayError::Unusable(error.to_string()))?;
+        if query.is_none() {
+            self.prepare_search();
+        }
         let working = self.delivery.working();
         let questions = self.delivery.questions.list(None);
         let agent = self.delivery.config().default_agent_id().to_string();
@@ -101,6 +105,19 @@ impl Server {
             Ok(json!({"sessions": rows.collect::<Vec<_>>(), "total": total}))
         })
         .await
+    }
+
+    /// Prepares once for searches: who looks at the list may search next.
+    fn prepare_search(&self) {
+        if self.is_search_prepared.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let home = self.delivery.home();
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = home.catalog().prepare_search() {
+                tracing::debug!(%error, "the sessions are not prepared for searches");
+            }
+        });
     }
 
     /// Begins a session that continues another one.

@@ -84,6 +84,10 @@ impl Catalog for SessionStore {
         Self::search_again(self, &self.filters, query, limit)
     }
 
+    fn prepare_search(&self) -> Result<(), SessionError> {
+        Self::prepare_search(self, &self.filters)
+    }
+
     fn update(&self, key: &SessionKey, patch: MetaPatch) -> Result<SessionEntry, SessionError> {
         SessionIndex::new(self.directory()).upsert(key, patch)
     }

@@ -65,11 +65,28 @@ impl SearchedFile {
         };
         if let Some((filters, learned)) = &mut filters
             && self.end == u64::MAX
-            && !filters.learn((self.inode, stamp, content), query, learned)
+            && !filters.learn((self.inode, stamp, content), Some(query), learned)
         {
             return Ok(());
         }
         searcher.search_slice(query.prefilter(), content, lines)
+    }
+
+    /// Puts what the file holds into `learned`, unless it is one of those that are not read as a whole.
+    pub(super) fn learn(
+        &self,
+        filters: &SearchFilters,
+        buffer: &mut Vec<u8>,
+        learned: &mut Vec<(u64, Filter)>,
+    ) -> io::Result<()> {
+        let file = self.open()?;
+        let stamp = LogStamp::from(&file.metadata()?);
+        if self.end == u64::MAX
+            && let Some(content) = read_whole(&file, stamp.length(), buffer)?
+        {
+            filters.learn((self.inode, stamp, content), None, learned);
+        }
+        Ok(())
     }
 
     fn open(&self) -> io::Result<File> {

@@ -18,6 +18,8 @@ use crate::error::SessionError;
 
 /// Most memory of all filters. The logs that it does not suffice for are read in every search.
 const MOST_FILTER_BYTES: usize = 16 << 20;
+/// Most bytes of logs that are read to prepare for searches.
+const MOST_PREPARED_BYTES: u64 = 64 << 20;
 /// Bits of the smallest and of the largest filter.
 const FILTER_BITS: (usize, usize) = (1 << 11, 1 << 17);
 /// A filter has a bit for so many bytes of its log. In that of a usual session a third of the bits are set.
@@ -110,6 +112,28 @@ impl SearchFilters {
         Ok(files)
     }
 
+    /// Learns what the logs hold that nothing is known of yet, before somebody searches. Reads 64 MiB at most; what is left
+    /// is learned by searches.
+    pub(super) fn prepare(&self, store: &SessionStore) -> Result<(), SessionError> {
+        let (mut buffer, mut learned, mut left) = (Vec::new(), Vec::new(), MOST_PREPARED_BYTES);
+        for file in self.files(store)?.iter() {
+            let is_known =
+                |stamp| self.learned.read().get(&file.inode).is_some_and(|it| it.stamp == stamp);
+            let Ok(stamp) = file.stamp() else { continue };
+            if is_known(stamp) {
+                continue;
+            }
+            if stamp.length() > left || self.bytes.load(Ordering::Relaxed) >= MOST_FILTER_BYTES {
+                break;
+            }
+            left -= stamp.length();
+            // A file that cannot be read is in the report of the first search.
+            let _ = file.learn(self, &mut buffer, &mut learned);
+        }
+        self.add(learned);
+        Ok(())
+    }
+
     fn forget_all_but(&self, files: &[SearchedFile]) {
         let mut learned = self.learned.write();
         if learned.is_empty() {
@@ -135,18 +159,18 @@ impl SearchFilters {
     }
 
     /// Learns what `content` holds, which is all that the log with this state has, and puts that into `learned`, for
-    /// [`SearchFilters::add`]. False if no message in it can match.
+    /// [`SearchFilters::add`]. False if no message in it can match `query`.
     pub(super) fn learn(
         &self,
         (inode, stamp, content): (u64, LogStamp, &[u8]),
-        query: &SearchQuery,
+        query: Option<&SearchQuery>,
         learned: &mut Vec<(u64, Filter)>,
     ) -> bool {
         if stamp.inode != inode || stamp.length != content.len() as u64 || has_like_ascii(content) {
             return true;
         }
         let filter = Filter::of(stamp, content);
-        let may_match = filter.may_match(query);
+        let may_match = query.is_none_or(|query| filter.may_match(query));
         let before = self.learned.read().get(&inode).map_or(0, Filter::bytes);
         let more = filter.bytes().saturating_sub(before);
         if self.bytes.fetch_add(more, Ordering::Relaxed) + more <= MOST_FILTER_BYTES {

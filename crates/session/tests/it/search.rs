@@ -146,11 +146,16 @@ fn the_result_does_not_depend_on_the_threads_of_the_search() {
     }
 }
 
-/// What a search with `filters` finds, which is always what one without them finds.
+/// What a search with `filters` finds, which is always what one without them finds, prepared for or not.
 fn again(home: &Home, filters: &SearchFilters, sought: &str) -> Vec<String> {
+    let prepared = SearchFilters::default();
+    home.store().prepare_search(&prepared).unwrap();
+    let after = home.store().search_again(&prepared, &text(sought), 100).unwrap();
     let report = home.store().search_again(filters, &text(sought), 100).unwrap();
     let fresh = home.store().search(&text(sought), &everywhere(), 100).unwrap();
-    assert_eq!((&report.hits, &report.matches), (&fresh.hits, &fresh.matches));
+    for report in [&report, &after] {
+        assert_eq!((&report.hits, &report.matches), (&fresh.hits, &fresh.matches));
+    }
     report.hits.iter().map(|hit| hit.matched.clone() + &hit.after).collect()
 }
 

@@ -71,7 +71,7 @@ fn a_log_with_letters_that_equal_ascii_ones_is_not_learned() {
         let stamp = LogStamp { inode: 7, length: content.len() as u64, changed: (0, 0) };
         let mut learned = Vec::new();
         let sought = text("heron", Case::Ignored);
-        assert!(filters.learn((7, stamp, content.as_bytes()), &sought, &mut learned));
+        assert!(filters.learn((7, stamp, content.as_bytes()), Some(&sought), &mut learned));
         assert!(learned.is_empty());
     }
 }
@@ -87,7 +87,7 @@ fn filters_take_no_more_than_their_limit() {
         for inode in 0..60_000 {
             let stamp = LogStamp { inode, length: content.len() as u64, changed: (0, 0) };
             let log = (inode, stamp, content.as_bytes());
-            assert!(!filters.learn(log, &sought, &mut waiting), "no match is possible");
+            assert!(!filters.learn(log, Some(&sought), &mut waiting), "no match is possible");
             if inode % 20_000 == 0 {
                 filters.add(std::mem::take(&mut waiting));
             }
@@ -133,4 +133,32 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn preparing_learns_every_log_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SessionStore::new(directory.path());
+    let log = |name: &str, content: &str| {
+        std::fs::write(directory.path().join(format!("agent__main__{name}.jsonl")), content)
+            .unwrap();
+    };
+    log("a", "{\"content\":\"a heron\"}\n");
+    log("b", "{\"content\":\"a lake\"}\n");
+    let filters = SearchFilters::default();
+    let ruled_out = |sought: &str| {
+        let files = filters.files(&store).unwrap();
+        let query = text(sought, Case::Ignored);
+        files.iter().filter(|file| filters.rules_out(file, &query)).count()
+    };
+    assert_eq!(ruled_out("heron"), 0);
+    store.prepare_search(&filters).unwrap();
+    let bytes = filters.bytes.load(Ordering::Relaxed);
+    assert_eq!((ruled_out("heron"), ruled_out("a lake"), ruled_out("thread")), (1, 1, 2));
+    store.prepare_search(&filters).unwrap();
+    assert_eq!(filters.bytes.load(Ordering::Relaxed), bytes);
+    log("b", "{\"content\":\"a lake with a heron\"}\n");
+    assert_eq!(ruled_out("heron"), 0);
+    store.prepare_search(&filters).unwrap();
+    assert_eq!((ruled_out("heron"), ruled_out("thread")), (0, 2));
 }
