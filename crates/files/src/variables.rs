@@ -114,8 +114,9 @@ pub const ALL: &[Variable] = &[
     of(Commands, ATTEMPT_API_KEY, "a made-up secret that the attempts of `sandbox test` look for"),
     of(Container, "MYCLAW_PROGRAM", "the absolute path of the program on the machine"),
     of(Container, "MYCLAW_DIRECTORY", "the directory that is the home in the container"),
-    of(Build, "MYCLAW_PLAIN_LINK", "set to anything: functions are linked in the compiler's order"),
-    of(Build, "MYCLAW_LINK_MAP", "a file for the linker's map; `scripts/order-startup` reads it"),
+    of(Build, "MYCLAW_PLAIN_LINK", "set to anything: no options for the linker"),
+    of(Build, "MYCLAW_LINK_MAP", "a file for the linker's map; `scripts/build-release` reads it"),
+    of(Build, "MYCLAW_LINK_ORDER", "a file that names the functions which come first, one a line"),
     of(
         Tests,
         "MYCLAW_KILLS",
