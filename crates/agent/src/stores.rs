@@ -6,13 +6,17 @@ use std::sync::Arc;
 
 use myclaw_config::Paths;
 use myclaw_session::{
-    Catalog, DaySpending, MemorySessions, MemorySpending, SessionStore, Sessions, Spending,
+    Blobs, Catalog, DaySpending, FileBlobs, MemoryBlobs, MemorySessions, MemorySpending,
+    SessionStore, Sessions, Spending,
 };
 
 use crate::approvals::ApprovalStore;
 
 /// File in the state directory with the totals of the day.
 const SPENDING_FILE: &str = "usage.json";
+
+/// Directory in the state directory with the copies of files that the gateway sends.
+const OUTGOING_DIRECTORY: &str = "gateway/outgoing";
 
 /// What an agent keeps, by kind.
 #[derive(Debug, Clone)]
@@ -21,6 +25,8 @@ pub struct Stores {
     pub sessions: Arc<dyn Sessions>,
     /// The same sessions: to list, read, search and delete them.
     pub catalog: Arc<dyn Catalog>,
+    /// Copies of files that wait to be sent to people.
+    pub outgoing: Arc<dyn Blobs>,
     /// The usage of all runs of the day.
     pub spending: Arc<dyn Spending>,
     /// The answers "always" and the questions that wait.
@@ -34,6 +40,7 @@ impl Stores {
         Self {
             sessions: Arc::clone(&sessions) as Arc<dyn Sessions>,
             catalog: sessions,
+            outgoing: Arc::new(FileBlobs::new(paths.state_dir().join(OUTGOING_DIRECTORY))),
             spending: Arc::new(DaySpending::new(paths.state_dir().join(SPENDING_FILE))),
             approvals: ApprovalStore::in_state_dir(paths.state_dir()),
         }
@@ -46,6 +53,7 @@ impl Stores {
         Self {
             sessions: Arc::clone(&sessions) as Arc<dyn Sessions>,
             catalog: sessions,
+            outgoing: Arc::new(MemoryBlobs::default()),
             spending: Arc::new(MemorySpending::default()),
             approvals: ApprovalStore::in_memory(),
         }

@@ -1,6 +1,7 @@
 //! The trait [`Channel`], and what a channel says about itself.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -240,7 +241,7 @@ pub enum AfterInterruption {
 }
 
 /// A part of a reply or of a report, to be sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Part {
     /// Names the part. A channel that can sends each id at most once.
     pub id: String,
@@ -289,11 +290,29 @@ impl Button {
     }
 }
 
+/// The content of a file to send. It does not change. All calls block.
+pub trait FileContent: fmt::Debug + Send + Sync {
+    /// How many bytes it has.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn size(&self) -> io::Result<u64>;
+
+    /// All of it.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn read(&self) -> io::Result<Vec<u8>>;
+
+    /// Where it is, for programs on this machine that can read it there.
+    fn describe(&self) -> String;
+}
+
 /// A file to send.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct PartFile {
-    /// Where it is. It does not change.
-    pub path: PathBuf,
+    /// What it holds.
+    pub content: Arc<dyn FileContent>,
     /// Its name for the receiver.
     pub name: String,
     /// Whether it is shown as a picture.
@@ -301,19 +320,24 @@ pub struct PartFile {
 }
 
 impl PartFile {
-    /// Its content. The file is a copy in a directory of the gateway's own.
     pub(crate) async fn read(&self) -> Result<Vec<u8>, SendFailure> {
-        tokio::fs::read(&self.path).await.map_err(|error| Self::unreadable(&error))
+        self.with_content(|content| content.read()).await
     }
 
     /// Its size in bytes.
     pub(crate) async fn size(&self) -> Result<u64, SendFailure> {
-        let found = tokio::fs::metadata(&self.path).await;
-        found.map(|found| found.len()).map_err(|error| Self::unreadable(&error))
+        self.with_content(|content| content.size()).await
     }
 
-    fn unreadable(error: &std::io::Error) -> SendFailure {
-        SendFailure::Never { reason: format!("the file cannot be read: {error}") }
+    async fn with_content<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn FileContent) -> io::Result<T> + Send + 'static,
+    ) -> Result<T, SendFailure> {
+        let content = Arc::clone(&self.content);
+        let done = tokio::task::spawn_blocking(move || work(&*content)).await;
+        done.unwrap_or_else(|error| Err(error.into())).map_err(|error| SendFailure::Never {
+            reason: format!("the file cannot be read: {error}"),
+        })
     }
 }
 

@@ -46,7 +46,8 @@ pub use arrival::{
 };
 pub use channel::{
     Account, Action, AfterInterruption, Button, Capabilities, Change, Channel, Choices,
-    DEFAULT_ACCOUNT, Live, Part, PartFile, PartKind, Poll, ProbeFailure, SendFailure, State,
+    DEFAULT_ACCOUNT, FileContent, Live, Part, PartFile, PartKind, Poll, ProbeFailure, SendFailure,
+    State,
 };
 pub use discord::{DISCORD, DISCORD_BASE_URL, Discord, DiscordOptions};
 pub use email::{

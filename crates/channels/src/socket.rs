@@ -361,7 +361,8 @@ async fn bind(path: &Path) -> Result<UnixListener, String> {
 
 fn line_of(part: &Part) -> String {
     // The script runs as the same user, so it can read the file where it is, until it confirms the part.
-    let file = part.file.as_ref().map(|file| json!({"name": file.name, "path": file.path}));
+    let file =
+        part.file.as_ref().map(|file| json!({"name": file.name, "path": file.content.describe()}));
     text(&json!({
         "type": part.kind.as_str(),
         "partId": part.id,

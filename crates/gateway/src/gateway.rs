@@ -83,7 +83,8 @@ impl Gateway {
         let of_server = Arc::new(WebChannel::new(Arc::clone(&hub)));
         let channels = Channels::new(of_server, channels_of(&home, &config));
         let tasks = TaskTracker::new();
-        let outbox = Outbox::new(ledger.clone(), Arc::clone(&channels), tasks.clone());
+        let files = Arc::clone(&home.stores().outgoing);
+        let outbox = Outbox::new(ledger.clone(), Arc::clone(&channels), files, tasks.clone());
         let nodes = Nodes::new(Arc::new(Devices::load(ledger.clone()).await?));
         let pairings = Pairings::load(ledger).await?;
         let reloads = Reloads::new(&home);

@@ -4,14 +4,16 @@
 //! before and after each attempt, as far as the channel cannot find out by itself.
 
 use std::collections::{HashMap, VecDeque};
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use myclaw_channels::{
-    AfterInterruption, Button, Change, Channel, Choices, Part, PartFile, PartKind as Author, Poll,
-    SendFailure, Target,
+    AfterInterruption, Button, Change, Channel, Choices, FileContent, Part, PartFile,
+    PartKind as Author, Poll, SendFailure, Target,
 };
+use myclaw_session::{Blob, Blobs};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
@@ -37,6 +39,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 pub(crate) struct Outbox {
     ledger: Ledger,
     channels: Arc<Channels>,
+    /// The copies of files that parts send.
+    pub(crate) files: Arc<dyn Blobs>,
     routes: Mutex<HashMap<Route, VecDeque<UnsentPart>>>,
     /// Fires when a part is sent, or cannot be.
     ended: Notify,
@@ -52,12 +56,28 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    pub(crate) fn new(ledger: Ledger, channels: Arc<Channels>, tasks: TaskTracker) -> Arc<Self> {
+    pub(crate) fn new(
+        ledger: Ledger,
+        channels: Arc<Channels>,
+        files: Arc<dyn Blobs>,
+        tasks: TaskTracker,
+    ) -> Arc<Self> {
         Arc::new_cyclic(|this| {
             let (routes, ended, metrics) = (Mutex::default(), Notify::new(), Arc::default());
             let (sending, is_resting) = (AtomicUsize::new(0), AtomicBool::new(false));
             let this = Weak::clone(this);
-            Self { ledger, channels, routes, ended, tasks, sending, is_resting, metrics, this }
+            Self {
+                ledger,
+                channels,
+                files,
+                routes,
+                ended,
+                tasks,
+                sending,
+                is_resting,
+                metrics,
+                this,
+            }
         })
     }
 
@@ -172,7 +192,7 @@ impl Outbox {
         };
         if let PartState::Sent { .. } = part.row.state {
             // Nothing is left to record. A client that is not connected finds the part in the store.
-            drop(channel.send(&to_send(&part, false)).await);
+            drop(channel.send(&to_send(&part, &self.files, false)).await);
             return Ok(());
         }
         let (mut attempt, mut is_repeat) = (0, false);
@@ -257,7 +277,7 @@ impl Outbox {
         part: &UnsentPart,
         is_repeat: bool,
     ) -> Result<String, SendFailure> {
-        let sending = to_send(part, is_repeat);
+        let sending = to_send(part, &self.files, is_repeat);
         let Some(act) = &part.row.act else { return channel.send(&sending).await };
         let change = match act {
             Act::Poll { options, several } => {
@@ -321,7 +341,7 @@ impl Outbox {
     async fn look(&self, channel: &Arc<dyn Channel>, part: &UnsentPart) -> Option<PartState> {
         let mut pause = FIRST_PAUSE;
         loop {
-            match channel.find(&to_send(part, false)).await {
+            match channel.find(&to_send(part, &self.files, false)).await {
                 Ok(found) => return found.map(|id| PartState::Sent { id }),
                 Err(SendFailure::Never { reason }) => {
                     tracing::warn!(channel = channel.name(), %reason, "nobody can look for a part");
@@ -369,9 +389,13 @@ impl Outbox {
         if let Some(file) = &part.row.refers.file
             && is_mine
             && !self.channels.is_own(&part.row.route)
-            && let Err(error) = tokio::fs::remove_file(&file.path).await
         {
-            tracing::debug!(part = part.id.as_str(), %error, "the copy of a file is not removed");
+            let (files, blob) = (Arc::clone(&self.files), file.blob.clone());
+            let removed = tokio::task::spawn_blocking(move || files.remove(&blob)).await;
+            if let Ok(Err(error)) = removed {
+                let part = part.id.as_str();
+                tracing::debug!(part, %error, "the copy of a file is not removed");
+            }
         }
         Ok(())
     }
@@ -464,8 +488,26 @@ fn after_interruption(channel: &Arc<dyn Channel>, part: &UnsentPart) -> AfterInt
     }
 }
 
+/// The copy of a file.
+#[derive(Debug)]
+struct Copied(Arc<dyn Blobs>, Blob);
+
+impl FileContent for Copied {
+    fn size(&self) -> io::Result<u64> {
+        self.0.open(&self.1).map(|open| open.bytes).map_err(io::Error::other)
+    }
+
+    fn read(&self) -> io::Result<Vec<u8>> {
+        self.0.open(&self.1).map_err(io::Error::other)?.read_all()
+    }
+
+    fn describe(&self) -> String {
+        self.0.describe(&self.1)
+    }
+}
+
 /// A part in the words of channels.
-fn to_send(part: &UnsentPart, is_repeat: bool) -> Part {
+fn to_send(part: &UnsentPart, files: &Arc<dyn Blobs>, is_repeat: bool) -> Part {
     let row = &part.row;
     let is_picture = |name: &str| {
         let end = name.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
@@ -486,7 +528,7 @@ fn to_send(part: &UnsentPart, is_repeat: bool) -> Part {
         text: row.text.clone(),
         buttons: row.buttons.clone(),
         file: row.refers.file.as_ref().map(|file| PartFile {
-            path: file.path.clone(),
+            content: Arc::new(Copied(Arc::clone(files), file.blob.clone())),
             is_picture: is_picture(&file.name),
             name: file.name.clone(),
         }),

@@ -290,10 +290,28 @@ pub struct Refers {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SentFile {
-    /// Where it is.
-    pub path: std::path::PathBuf,
+    /// The copy, in the store of files that wait to be sent.
+    #[serde(alias = "path", deserialize_with = "copy_of")]
+    pub blob: myclaw_session::Blob,
     /// Its name for the receiver.
     pub name: String,
+}
+
+/// Rows of earlier versions have the path of the copy. Its last part is its name.
+fn copy_of<'de, D: serde::Deserializer<'de>>(given: D) -> Result<myclaw_session::Blob, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Kept {
+        Blob(myclaw_session::Blob),
+        Path(String),
+    }
+    Ok(match Kept::deserialize(given)? {
+        Kept::Blob(blob) => blob,
+        Kept::Path(path) => {
+            let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+            myclaw_session::Blob { name, digest: None }
+        }
+    })
 }
 
 /// The author of a part.

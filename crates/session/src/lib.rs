@@ -8,6 +8,7 @@
 
 mod about;
 mod backward;
+mod blobs;
 mod catalog;
 mod create;
 mod entry;
@@ -38,6 +39,7 @@ use myclaw_files::now_ms;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use about::{About, AboutEntry};
+pub use blobs::{Blob, BlobError, BlobLimits, Blobs, FileBlobs, MemoryBlobs, OpenBlob};
 pub use catalog::{Catalog, CreateSession, ReadEntries, ReadSession};
 pub use create::NewSession;
 pub use entry::{

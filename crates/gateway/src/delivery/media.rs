@@ -3,17 +3,15 @@
 //! A file is copied when the reply is stored, so what is sent later is what the agent meant. The copy is removed when its
 //! part is over.
 
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use myclaw_agent::approvals::is_deceptive;
 use myclaw_agent::{PERSON_CHANNEL, SessionConfig};
 use myclaw_config::Config;
-use myclaw_files::{Durability, NewFile, create_private_directory, read_regular, remove_if_there};
-use myclaw_gateway_client::gateway_directory;
-use myclaw_session::CLI_CHANNEL;
+use myclaw_files::read_regular;
+use myclaw_session::{BlobError, BlobLimits, Blobs, CLI_CHANNEL};
 use myclaw_speech::{Audio, AudioFormat};
 
 use super::Delivery;
@@ -22,8 +20,6 @@ use crate::rows::{PartId, Route, SentFile};
 
 /// Begins a line that names a file.
 const MARK: &str = "MEDIA:";
-/// Directory of the copies, in that of the gateway.
-const DIRECTORY: &str = "outgoing";
 /// Most files of a reply.
 const MOST_FILES: usize = 10;
 /// Why a copy is not made where too many wait.
@@ -175,24 +171,21 @@ impl Delivery {
                 None => format!("the channel {} takes no files", route.channel),
             }));
         }
-        let directory = self.outgoing();
-        let path = directory.join(PartId::of(session, said, route, 0).as_str());
+        let (files, id) = (Arc::clone(&self.outbox.files), PartId::of(session, said, route, 0));
         let name = format!("voice.{}", audio.format.ending());
-        let (kept, room) = (path.clone(), room(&self.config()));
-        let storing = tokio::task::spawn_blocking(move || -> io::Result<()> {
-            create_private_directory(&directory)?;
-            if has_most(&directory, size, room) {
-                return Err(io::Error::other(TOO_MANY));
-            }
-            let mut file = NewFile::in_directory(&directory, "copy")?;
-            file.write_all(&audio.bytes)?;
-            file.put_at(&kept, Durability::Synced).map(|_| ())
+        let limits = BlobLimits { each: size, together: room(&self.config()) };
+        let storing = tokio::task::spawn_blocking(move || {
+            files.put(id.as_str(), &mut &audio.bytes[..], limits)
         });
         let stored = storing.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
-        stored.map_err(|error| {
-            GatewayError::Internal(format!("the voice message cannot be stored: {error}"))
+        let blob = stored.map_err(|error| match error {
+            BlobError::Full { .. } => TOO_MANY.to_owned(),
+            other => other.to_string(),
+        });
+        let blob = blob.map_err(|why| {
+            GatewayError::Internal(format!("the voice message cannot be stored: {why}"))
         })?;
-        Ok(SentFile { path, name })
+        Ok(SentFile { blob, name })
     }
 
     /// A copy of speech for [`Delivery::say_once`]; `None` if the chat takes no such file, or it is no speech any more.
@@ -237,29 +230,19 @@ impl Delivery {
         most: u64,
     ) -> Result<SentFile, String> {
         let config = self.session_config(session).map_err(|error| unusable(&error))?;
-        let directory = self.outgoing();
+        let files = Arc::clone(&self.outbox.files);
         let copying =
-            tokio::task::spawn_blocking(move || copy_file(&config, &path, &directory, &id, most));
+            tokio::task::spawn_blocking(move || copy_file(&config, &path, &*files, &id, most));
         copying.await.map_err(|error| unusable(&error))?
-    }
-
-    fn outgoing(&self) -> PathBuf {
-        gateway_directory(&self.home()).join(DIRECTORY)
     }
 
     /// Removes copies of a process that was killed before it stored their parts.
     pub(super) async fn sweep_copies(&self, kept: Duration) {
-        let directory = self.outgoing();
-        let sweeping = tokio::task::spawn_blocking(move || {
-            let Some(before) = SystemTime::now().checked_sub(kept) else { return };
-            for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-                let changed = entry.metadata().and_then(|found| found.modified());
-                if changed.is_ok_and(|changed| changed < before) {
-                    let _ = remove_if_there(&entry.path());
-                }
-            }
-        });
-        let _ = sweeping.await;
+        let files = Arc::clone(&self.outbox.files);
+        let sweeping = tokio::task::spawn_blocking(move || files.sweep(kept)).await;
+        if let Ok(Err(error)) = sweeping {
+            tracing::warn!(%error, "old copies of files are not removed; trying again in an hour");
+        }
     }
 }
 
@@ -273,7 +256,7 @@ fn unusable(error: &dyn std::fmt::Display) -> String {
 fn copy_file(
     config: &SessionConfig,
     path: &str,
-    directory: &Path,
+    files: &dyn Blobs,
     id: &PartId,
     most: u64,
 ) -> Result<SentFile, String> {
@@ -283,39 +266,21 @@ fn copy_file(
         return Err(format!("it has {size} bytes, and the channel sends at most {most}"));
     }
     let name = name_of(path);
-    let path = directory.join(id.as_str());
-    if has_most(directory, size, room(&config.config)) {
-        return Err(TOO_MANY.to_owned());
-    }
-    store(source, directory, &path, most).map_err(|error| {
-        tracing::error!(directory = %directory.display(), %error, "a file cannot be copied");
-        "it cannot be copied".to_owned()
+    let limits = BlobLimits { each: most, together: room(&config.config) };
+    let blob = files.put(id.as_str(), &mut &source, limits).map_err(|error| match error {
+        BlobError::Full { .. } => TOO_MANY.to_owned(),
+        error => {
+            tracing::error!(%error, "a file cannot be copied");
+            "it cannot be copied".to_owned()
+        }
     })?;
-    Ok(SentFile { path, name })
+    Ok(SentFile { blob, name })
 }
 
-/// Most bytes of all copies that wait to be sent; `None` for no limit.
+/// Most bytes of all copies that wait to be sent; `None` for no limit. While a channel cannot be reached, all of them wait.
 fn room(config: &Config) -> Option<u64> {
     let megabytes = u64::from(config.side_files.total_mb);
     (megabytes > 0).then_some(megabytes << 20)
-}
-
-/// Whether a copy of `bytes` would be one too many. While a channel cannot be reached, all of them wait.
-fn has_most(directory: &Path, bytes: u64, room: Option<u64>) -> bool {
-    let Some(room) = room else { return false };
-    let copies = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let sizes = copies.filter_map(|copy| Some(copy.metadata().ok()?.len()));
-    sizes.fold(bytes, u64::saturating_add) > room
-}
-
-fn store(source: File, directory: &Path, path: &Path, most: u64) -> io::Result<()> {
-    create_private_directory(directory)?;
-    let mut copy = NewFile::in_directory(directory, "copy")?;
-    // It may have grown since.
-    if io::copy(&mut source.take(most.saturating_add(1)), &mut copy)? > most {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    copy.put_at(path, Durability::Synced).map(|_| ())
 }
 
 /// The name for the receiver: the last part of the path, in one line, without marks that make it look like another one.

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 
 use myclaw_channels::{Account, Capabilities};
+use myclaw_session::{BlobError, BlobLimits, MemoryBlobs};
 use myclaw_store::{BoxFuture, MemoryStore, SqliteStore, Store};
 use tempfile::TempDir;
 
 use super::*;
 use crate::ledger::Acceptance;
-use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Refers};
+use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Refers, SentFile};
 
 /// What a channel has sent, and what it does next; without a next step it sends.
 struct Scripted {
@@ -54,7 +55,12 @@ impl Channel for Scripted {
                 let mark = if part.is_repeat { " (repeat)" } else { "" };
                 let place =
                     part.replaces.as_deref().map(|id| format!(" as {id}")).unwrap_or_default();
-                sent.push(format!("{}{mark}{place}", part.text));
+                let file = part.file.as_ref().map(|file| {
+                    let content = file.content.read().expect("the content of a file");
+                    format!("{} with {}", file.name, String::from_utf8_lossy(&content))
+                });
+                let what = file.as_ref().unwrap_or(&part.text);
+                sent.push(format!("{what}{mark}{place}"));
                 Ok(format!("id of {}", part.text))
             }
         };
@@ -92,8 +98,20 @@ fn part(chat: &str, text: &str, state: PartState) -> (PartId, Outgoing) {
     (id, row)
 }
 
+fn files() -> Arc<dyn Blobs> {
+    Arc::new(MemoryBlobs::default())
+}
+
 /// Stores parts as answers, sends them, and gives their states.
 fn send(channel: &Arc<Scripted>, parts: Vec<(PartId, Outgoing)>) -> Vec<PartState> {
+    send_with(channel, parts, files())
+}
+
+fn send_with(
+    channel: &Arc<Scripted>,
+    parts: Vec<(PartId, Outgoing)>,
+    files: Arc<dyn Blobs>,
+) -> Vec<PartState> {
     let directory = TempDir::new().expect("a directory");
     let store = SqliteStore::open(&directory.path().join("store.sqlite")).expect("a store");
     let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -108,8 +126,12 @@ fn send(channel: &Arc<Scripted>, parts: Vec<(PartId, Outgoing)>) -> Vec<PartStat
             .expect("stored")
             .expect("new")
             .0;
-        let outbox =
-            Outbox::new(ledger.clone(), Channels::new(channel.clone(), Vec::new()), tasks.clone());
+        let outbox = Outbox::new(
+            ledger.clone(),
+            Channels::new(channel.clone(), Vec::new()),
+            files,
+            tasks.clone(),
+        );
         outbox.push(stored);
         tasks.close();
         tasks.wait().await;
@@ -124,6 +146,26 @@ fn send(channel: &Arc<Scripted>, parts: Vec<(PartId, Outgoing)>) -> Vec<PartStat
 
 fn sent(text: &str) -> PartState {
     PartState::Sent { id: format!("id of {text}") }
+}
+
+#[test]
+fn the_copy_of_a_file_is_sent_and_removed_once_it_is_sent() {
+    let limits = BlobLimits { each: 100, together: None };
+    for steps in [Vec::new(), vec![SendFailure::Never { reason: "no".to_owned() }]] {
+        let files = files();
+        let blob = files.put("part", &mut &b"hello"[..], limits).expect("kept");
+        let of_old_row = serde_json::json!({"name": "old.txt", "path": "/elsewhere/outgoing/part"});
+        let of_old_row: SentFile = serde_json::from_value(of_old_row).expect("an old row");
+        assert!(files.open(&of_old_row.blob).is_ok());
+        let mut part = part("a", "", PartState::Queued);
+        part.1.refers.file = Some(SentFile { blob: blob.clone(), name: "a.txt".to_owned() });
+        let is_sent = steps.is_empty();
+        let channel = Arc::new(Scripted::new(AfterInterruption::Report, steps));
+        send_with(&channel, vec![part], Arc::clone(&files));
+        let expected: &[&str] = if is_sent { &["a.txt with hello"] } else { &[] };
+        assert_eq!(channel.sent(), expected);
+        assert!(matches!(files.open(&blob), Err(BlobError::Missing)));
+    }
 }
 
 #[test]
@@ -290,7 +332,7 @@ fn a_pause_is_as_long_as_the_channel_asks_and_leaves_no_doubt() {
             .expect("new")
             .0;
         let channels = Channels::new(channel.clone(), Vec::new());
-        Outbox::new(ledger.clone(), channels, TaskTracker::new()).push(stored);
+        Outbox::new(ledger.clone(), channels, files(), TaskTracker::new()).push(stored);
         let state = async || ledger.part(&id).await.expect("read").expect("a part").state;
         let attempted = async {
             let is_waiting = || channel.steps.lock().is_empty();
@@ -364,7 +406,7 @@ fn two_gateways_on_one_store_settle_a_message_once_and_send_a_part_once() {
             let channel = Arc::new(Scripted::new(AfterInterruption::Report, Vec::new()));
             let (channels, tasks) =
                 (Channels::new(channel.clone(), Vec::new()), TaskTracker::new());
-            Outbox::new(ledger.clone(), channels, tasks.clone()).push(unsent);
+            Outbox::new(ledger.clone(), channels, files(), tasks.clone()).push(unsent);
             tasks.close();
             tasks.wait().await;
             sent.push(channel.sent());

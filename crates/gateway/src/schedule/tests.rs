@@ -169,6 +169,7 @@ async fn open(
     let outbox = Outbox::new(
         Ledger::new(Arc::clone(&store)),
         Channels::new(channel, Vec::new()),
+        Arc::clone(&home.stores().outgoing),
         tasks.clone(),
     );
     let devices = Devices::load(Ledger::new(Arc::clone(&store))).await.expect("devices");

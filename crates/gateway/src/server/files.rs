@@ -1,5 +1,6 @@
 //! Files that the agent sends to the web chat and to programs.
 
+use std::io::Read as _;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -9,7 +10,6 @@ use axum::http::header::{
 };
 use axum::response::Response;
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt as _;
 
 use super::Server;
 use crate::GatewayError;
@@ -41,13 +41,18 @@ pub(super) async fn download(
     let file =
         row.filter(|row| row.route.channel == super::CHANNEL).and_then(|row| row.refers.file);
     let file = file.ok_or_else(gone)?;
-    let opened = tokio::fs::File::open(&file.path).await.map_err(|_| gone())?;
-    let size = opened.metadata().await.map_err(|_| gone())?.len();
+    let (files, blob) = (Arc::clone(&server.delivery.outbox.files), file.blob);
+    let opening = tokio::task::spawn_blocking(move || files.open(&blob));
+    let opened = opening.await.ok().and_then(Result::ok).ok_or_else(gone)?;
+    let size = opened.bytes;
     let chunks = futures_util::stream::try_unfold(opened, |mut file| async {
-        let mut chunk = vec![0; AT_ONCE];
-        let read = file.read(&mut chunk).await?;
-        chunk.truncate(read);
-        Ok::<_, std::io::Error>((read > 0).then_some((chunk, file)))
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut chunk = vec![0; AT_ONCE];
+            let read = file.read(&mut chunk)?;
+            chunk.truncate(read);
+            Ok::<_, std::io::Error>((read > 0).then_some((chunk, file)))
+        });
+        reading.await?
     });
     let mut answer = Response::new(Body::from_stream(chunks));
     let headers = answer.headers_mut();

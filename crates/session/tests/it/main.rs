@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod about;
+mod blobs;
 mod catalog;
 mod children;
 mod conformance;
