@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::models::profiles_in_order;
 use crate::trial::{Question, Trial, TrialFailure};
-use crate::{SessionConfig, call_limits, stored_keys};
+use crate::{SessionConfig, call_limits};
 
 impl SessionConfig {
     /// The answer of `active`, with the first of its keys that works. What it costs is in the totals of the day.
@@ -22,7 +22,7 @@ impl SessionConfig {
         question: Question<'_>,
         cancel: &CancellationToken,
     ) -> Result<String, String> {
-        let stored = stored_keys(&self.agent);
+        let stored = self.home.stored_keys(&self.agent);
         let profiles = profiles_in_order(active, &stored, SystemClock.now_ms());
         let trial = Trial::new(self.home.http_options());
         let limits = call_limits(&self.config);

@@ -19,7 +19,7 @@ use crate::selection::{
     check_allowed, find_access, known_providers, missing_address, unknown_provider,
 };
 use crate::web_tools::{address_rules, search_options};
-use crate::{Home, permissions, stored_keys};
+use crate::{Home, permissions};
 
 /// Mistakes of a config file in which each value is valid by itself.
 #[derive(Debug, Default)]
@@ -180,7 +180,7 @@ fn examine_agents(config: &Config, home: &Home, examination: &mut Examination) {
                 continue;
             }
         };
-        let stored = stored_keys(&agent);
+        let stored = home.stored_keys(&agent);
         let places = Places::of(config, id.as_str());
         if let Some(model) = &agent.model
             && let Err(problem) = usable(config, home, &stored, model)
@@ -308,7 +308,9 @@ fn examine_keys(config: &Config, home: &Home, examination: &mut Examination) {
                 Some(mistake(profiles.clone().index(index).key("apiKey"), why))
             })
             .collect();
-        if found.len() == provider.auth_profiles.len() && !has_stored_key(config, &provider.name) {
+        if found.len() == provider.auth_profiles.len()
+            && !has_stored_key(config, home, &provider.name)
+        {
             examination.mistakes.extend(found);
         } else {
             let lines = found.into_iter().map(|found| format!("{}: {}", found.path, found.message));
@@ -323,10 +325,10 @@ fn examine_keys(config: &Config, home: &Home, examination: &mut Examination) {
     }
 }
 
-fn has_stored_key(config: &Config, provider: &str) -> bool {
+fn has_stored_key(config: &Config, home: &Home, provider: &str) -> bool {
     config.agent_ids().iter().any(|id| {
         let agent = config.resolve_agent(Some(id.as_str()));
-        agent.is_ok_and(|agent| !stored_keys(&agent).profiles_of(provider).is_empty())
+        agent.is_ok_and(|agent| !home.stored_keys(&agent).profiles_of(provider).is_empty())
     })
 }
 

@@ -24,6 +24,7 @@ mod hiding;
 mod home;
 mod jobs;
 mod key_lookup;
+mod key_stores;
 mod known_agent;
 pub mod mcp;
 mod memory;
@@ -67,6 +68,7 @@ pub use hiding::{IfHidingFails, StateDirectoryReport};
 pub use home::Home;
 pub use jobs::JobWake;
 pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
+pub use key_stores::KeyStores;
 pub use known_agent::check_agent;
 pub use models::{configured_model, profiles_in_order};
 pub use providers::{HttpProviders, engine, key_resolver};
@@ -84,7 +86,7 @@ pub use session::{
 };
 pub use session_config::{
     CRON_CHANNEL, HEARTBEAT_PEER, MAIN_SESSION, PERSON_CHANNEL, RunAdditions, SUBAGENT_CHANNEL,
-    SessionConfig, SessionOptions, call_limits, exhausted_today, spent_today, stored_keys,
+    SessionConfig, SessionOptions, call_limits, exhausted_today, spent_today,
 };
 pub use setup::{
     ModelSetUp, NewModel, SetupError, default_agent_key, set_up_model, try_key, usable_model,

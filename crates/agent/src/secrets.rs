@@ -9,7 +9,6 @@ use myclaw_config::{Config, Environment, ExposeSecret as _, KeySource, Paths};
 use myclaw_engine::KnownSecrets;
 use serde_json::Value;
 
-use crate::session_config::stored_keys;
 use crate::{Home, SessionConfig};
 
 /// Most bytes of a file that holds a key.
@@ -50,7 +49,7 @@ impl SessionConfig {
     /// for some system calls.
     pub(crate) fn known_secrets(&self) -> Arc<KnownSecrets> {
         let Home { environment, paths, known_secrets, .. } = &self.home;
-        let stored = stored_keys(&self.agent);
+        let stored = self.home.stored_keys(&self.agent);
         let written = known_keys(&self.config, &stored, environment, paths);
         known_secrets.learn(written.iter().map(String::as_str));
         Arc::clone(known_secrets)

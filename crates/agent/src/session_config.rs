@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_auth::{AuthFile, AuthStore};
 use myclaw_browser::BrowserSlot;
 use myclaw_config::{
     BashToolConfig, Config, McpServerConfig, ResolvedAgent, RunLimits, ThinkingDefault,
@@ -202,12 +201,6 @@ pub fn call_limits(config: &Config) -> CallLimits {
         first_event: timeouts.first_event(),
         between_events: timeouts.between_events(),
     }
-}
-
-/// The keys in the agent's store. Problems with it are reported by the run, and by `myclaw auth`.
-pub fn stored_keys(agent: &ResolvedAgent) -> AuthFile {
-    let store = agent.agent_dir.as_deref().map(AuthStore::in_agent_dir);
-    store.and_then(|store| store.load().ok()).unwrap_or_default()
 }
 
 fn default_thinking(agent: &ResolvedAgent) -> ThinkingLevel {

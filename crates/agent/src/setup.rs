@@ -1,11 +1,8 @@
 //! The first set-up: a model and its key, tried before they are kept.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use myclaw_auth::{
-    AuthFile, AuthProfile, AuthStore, AuthStoreError, CredentialType, StoredProfile,
-};
+use myclaw_auth::{AuthFile, AuthProfile, AuthStoreError, CredentialType, StoredProfile};
 use myclaw_config::{
     Config, ConfigChange, ConfigError, ConfigFile, ConfigPath, KeySource, load_or_default,
 };
@@ -19,7 +16,7 @@ use crate::models::{profiles_in_order, resolve};
 use crate::selection::{SelectionSource, Wanted, find_access, select};
 use crate::{
     ConfigWriteError, Home, Question, Trial, TrialFailure, WrittenConfig, call_limits,
-    change_config, stored_keys,
+    change_config,
 };
 
 /// The message of a trial. Any answer is a success.
@@ -60,7 +57,7 @@ pub async fn usable_model(home: &Home) -> Result<Option<ModelRef>, crate::AgentE
     let loaded = load_or_default(&home.environment)?;
     refuse_mistakes(&loaded)?;
     let agent = loaded.config.resolve_agent(None)?;
-    let stored = stored_keys(&agent);
+    let stored = home.stored_keys(&agent);
     let wanted = Wanted {
         requested: None,
         configured: agent.model.as_deref(),
@@ -91,8 +88,8 @@ pub struct ModelSetUp {
     pub reference: ModelRef,
     /// How long its answer took.
     pub took: Duration,
-    /// The store that holds the new key.
-    pub store: Option<PathBuf>,
+    /// The store that holds the new key, in words for people.
+    pub store: Option<String>,
     /// The config file with the model.
     pub written: WrittenConfig,
 }
@@ -150,8 +147,7 @@ pub async fn set_up_model(
     refuse_mistakes(&candidate).map_err(config_error)?;
     let config = &candidate.config;
     let agent = config.resolve_agent(None).map_err(config_error)?;
-    let agent_dir = agent.agent_dir.clone().unwrap_or_else(|| home.paths.agent_dir(&agent.id));
-    let store = AuthStore::in_agent_dir(&agent_dir);
+    let store = home.keys_of(&agent);
     let name = format!("{}:{PROFILE}", reference.provider);
     let profile = new.key.as_ref().map(|source| match source {
         KeySource::Literal(key) => {
@@ -179,7 +175,7 @@ pub async fn set_up_model(
     };
     match change_config(home, file, &changes).await {
         Ok(written) => {
-            let store = previous.map(|_| store.path().to_owned());
+            let store = previous.map(|_| store.describe());
             Ok(ModelSetUp { reference, took, store, written })
         }
         Err(error) => {

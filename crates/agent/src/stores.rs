@@ -11,6 +11,7 @@ use myclaw_session::{
 };
 
 use crate::approvals::ApprovalStore;
+use crate::key_stores::{KeyFiles, KeyStores, KeysInMemory};
 
 /// File in the state directory with the totals of the day.
 const SPENDING_FILE: &str = "usage.json";
@@ -31,6 +32,8 @@ pub struct Stores {
     pub spending: Arc<dyn Spending>,
     /// The answers "always" and the questions that wait.
     pub approvals: ApprovalStore,
+    /// The keys of the agents.
+    pub keys: Arc<dyn KeyStores>,
 }
 
 impl Stores {
@@ -43,6 +46,7 @@ impl Stores {
             outgoing: Arc::new(FileBlobs::new(paths.state_dir().join(OUTGOING_DIRECTORY))),
             spending: Arc::new(DaySpending::new(paths.state_dir().join(SPENDING_FILE))),
             approvals: ApprovalStore::in_state_dir(paths.state_dir()),
+            keys: Arc::new(KeyFiles(paths.clone())),
         }
     }
 
@@ -56,6 +60,7 @@ impl Stores {
             outgoing: Arc::new(MemoryBlobs::default()),
             spending: Arc::new(MemorySpending::default()),
             approvals: ApprovalStore::in_memory(),
+            keys: Arc::new(KeysInMemory::default()),
         }
     }
 }

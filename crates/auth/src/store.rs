@@ -6,20 +6,21 @@
 mod file;
 mod secret;
 
+use std::any::Any;
 use std::fs;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub(crate) use file::Login;
 pub use file::{AuthFile, StoredProfile};
 use myclaw_files::{Durability, NewFile, create_private_directory, open_regular, remove_if_there};
-use secrecy::SecretString;
 use secret::StoredSecret;
 
 use crate::error::{AuthStoreError, failed_to};
-use crate::lock::StoreLock;
-use crate::mark::KnownKeys;
+use crate::keys::{AuthStore, KeepKeys, KeyChange, LoginsHeld, Reservation};
+use crate::lock::{LoginLock, StoreLock};
 use file::VERSION;
 
 /// Name of the file in the agent's directory.
@@ -37,175 +38,28 @@ const ROOM_FOR_TOKENS: u64 = 64 * 1024;
 /// Permission bits of everyone but the owner.
 const OTHERS: u32 = 0o077;
 
-/// The store of one agent. Every call blocks: it waits for the lock and the disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuthStore {
+/// The store of one agent in its directory. It waits for the lock and the disk.
+#[derive(Debug)]
+struct FileKeys {
     path: PathBuf,
-    known_keys: KnownKeys,
-}
-
-/// What a write does with a file that is not a valid store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Corrupt {
-    /// The file is copied, and a new store is started.
-    SetAside,
-    /// The file is left alone, and nothing is written.
-    Leave,
-}
-
-/// A file beside the store that reserves disk space for the next version.
-#[derive(Debug)]
-pub(crate) struct Reservation(NewFile);
-
-/// The mode of a write.
-#[derive(Debug)]
-struct Writing {
-    durability: Durability,
-    corrupt: Corrupt,
-    /// The reserved file that becomes the store, if there is one.
-    reserved: Option<Reservation>,
 }
 
 impl AuthStore {
     /// The store in an agent's directory, which need not exist yet.
     pub fn in_agent_dir(agent_dir: &Path) -> Self {
-        Self { path: agent_dir.join(STORE_FILE), known_keys: KnownKeys::default() }
+        Self::kept_by(Arc::new(FileKeys { path: agent_dir.join(STORE_FILE) }))
     }
+}
 
-    /// Path of the file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Whether the file exists.
-    pub fn exists(&self) -> bool {
-        self.path.exists()
-    }
-
-    /// Reads the store; it is empty if there is no file.
-    ///
-    /// # Errors
-    /// [`AuthStoreError::Corrupt`] if the file is not a valid store, other errors if the system refuses.
-    pub fn load(&self) -> Result<AuthFile, AuthStoreError> {
-        let file = match open_regular(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(AuthFile::default().read_from(self));
-            }
-            Err(error) => return Err(failed_to("read", &self.path)(error)),
-        };
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed_to("read", &self.path))?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(AuthStoreError::TooLarge { path: self.path.clone(), limit: MAX_BYTES });
-        }
-        let parsed = serde_json::from_slice(&bytes).map_err(|error| AuthStoreError::Corrupt {
-            path: self.path.clone(),
-            // The error's own text may quote the content.
-            detail: format!("line {}, column {}: not as expected", error.line(), error.column()),
-        });
-        parsed.map(|file: AuthFile| file.read_from(self))
-    }
-
-    /// The keys that this process knows.
-    pub(crate) fn known_keys(&self) -> &KnownKeys {
-        &self.known_keys
-    }
-
+impl FileKeys {
     /// Path of the lock that is held while a login of this store is renewed.
-    pub(crate) fn login_lock_path(&self) -> PathBuf {
+    fn login_lock_path(&self) -> PathBuf {
         self.target().with_extension("json.login.lock")
     }
 
     /// Path of the file itself, after following a symbolic link.
     fn target(&self) -> PathBuf {
         fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone())
-    }
-
-    /// The login of that name as the store holds it now, if it can be renewed.
-    pub(crate) fn login(&self, name: &str) -> Result<Option<Login>, AuthStoreError> {
-        Ok(self.load()?.login(name))
-    }
-
-    /// Makes sure that new tokens of a login can be stored before the old ones are used up: obstacles are found now,
-    /// and disk space is reserved. The caller must hold the login lock.
-    pub(crate) fn reserve(&self) -> Result<Reservation, AuthStoreError> {
-        let (_lock, before) = self.lock_and_load()?;
-        before?;
-        let target = self.target();
-        let directory = target.parent().unwrap_or(Path::new("."));
-        let reserve = || {
-            let size = fs::metadata(&target)?.len().saturating_add(ROOM_FOR_TOKENS);
-            let mut file = NewFile::named(&directory.join(RESERVED_FILE))?;
-            io::copy(&mut io::repeat(0).take(size), &mut file)?;
-            file.as_file().sync_all()?;
-            Ok(Reservation(file))
-        };
-        reserve().map_err(failed_to("write", &self.path))
-    }
-
-    /// Stores the new tokens of a login, and waits until they are on disk. Nothing happens if the login was removed
-    /// meanwhile.
-    pub(crate) fn keep_login(
-        &self,
-        reserved: Reservation,
-        name: &str,
-        access: SecretString,
-        refresh: Option<SecretString>,
-        expires: Option<u64>,
-    ) -> Result<(), AuthStoreError> {
-        let keep = move |file: &mut AuthFile| file.renew_login(name, access, refresh, expires);
-        let writing = Writing {
-            durability: Durability::Synced,
-            corrupt: Corrupt::Leave,
-            reserved: Some(reserved),
-        };
-        self.update(keep, writing).map(|((), _)| ())
-    }
-
-    /// Changes profiles or their order, and waits until the change is on disk. A file that is not a valid store is
-    /// first copied to a name beside it, which is returned.
-    ///
-    /// # Errors
-    /// The store is unchanged: it is locked, of a later version, or the system refuses.
-    pub fn change<T>(
-        &self,
-        change: impl FnOnce(&mut AuthFile) -> T,
-    ) -> Result<(T, Option<PathBuf>), AuthStoreError> {
-        let writing =
-            Writing { durability: Durability::Synced, corrupt: Corrupt::SetAside, reserved: None };
-        self.update(change, writing)
-    }
-
-    /// Changes the record of the use of profiles.
-    ///
-    /// # Errors
-    /// As [`AuthStore::change`]. A file that is not a valid store is left unchanged.
-    pub fn record(&self, change: impl FnOnce(&mut AuthFile)) -> Result<(), AuthStoreError> {
-        let writing =
-            Writing { durability: Durability::Unsynced, corrupt: Corrupt::Leave, reserved: None };
-        self.update(change, writing).map(|((), _)| ())
-    }
-
-    fn update<T>(
-        &self,
-        change: impl FnOnce(&mut AuthFile) -> T,
-        writing: Writing,
-    ) -> Result<(T, Option<PathBuf>), AuthStoreError> {
-        let (_lock, before) = self.lock_and_load()?;
-        let (before, backup) = match before {
-            Err(AuthStoreError::Corrupt { .. }) if writing.corrupt == Corrupt::SetAside => {
-                (AuthFile::default(), Some(self.set_aside()?))
-            }
-            before => (before?, None),
-        };
-        let mut after = before.clone();
-        let outcome = change(&mut after);
-        if after != before || backup.is_some() {
-            let Writing { durability, reserved, .. } = writing;
-            self.replace(&after, durability, reserved).map_err(failed_to("write", &self.path))?;
-        }
-        Ok((outcome, backup))
     }
 
     /// Takes the lock and reads the store.
@@ -241,20 +95,102 @@ impl AuthStore {
         &self,
         file: &AuthFile,
         durability: Durability,
-        reserved: Option<Reservation>,
+        reserved: Option<NewFile>,
     ) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(file)?;
         text.push(b'\n');
         let target = self.target();
         let directory = target.parent().unwrap_or(Path::new("."));
         let mut new = match reserved {
-            Some(Reservation(file)) => file,
+            Some(file) => file,
             None => NewFile::named(&directory.join(NEW_FILE))?,
         };
         new.as_file().rewind()?;
         new.write_all(&text)?;
         new.as_file().set_len(text.len() as u64)?;
         new.put_at(&target, durability).map(drop)
+    }
+}
+
+impl KeepKeys for FileKeys {
+    fn describe(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn exists(&self) -> bool {
+        self.path.exists()
+    }
+
+    fn load(&self) -> Result<AuthFile, AuthStoreError> {
+        let file = match open_regular(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(AuthFile::default());
+            }
+            Err(error) => return Err(failed_to("read", &self.path)(error)),
+        };
+        let mut bytes = Vec::new();
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed_to("read", &self.path))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(AuthStoreError::TooLarge { path: self.path.clone(), limit: MAX_BYTES });
+        }
+        serde_json::from_slice(&bytes).map_err(|error| AuthStoreError::Corrupt {
+            path: self.path.clone(),
+            // The error's own text may quote the content.
+            detail: format!("line {}, column {}: not as expected", error.line(), error.column()),
+        })
+    }
+
+    fn update(
+        &self,
+        change: &mut dyn FnMut(&mut AuthFile),
+        how: KeyChange,
+    ) -> Result<Option<PathBuf>, AuthStoreError> {
+        let (_lock, before) = self.lock_and_load()?;
+        let (before, backup) = match (before, &how) {
+            (Err(AuthStoreError::Corrupt { .. }), KeyChange::Profiles) => {
+                (AuthFile::default(), Some(self.set_aside()?))
+            }
+            (before, _) => (before?, None),
+        };
+        let mut after = before.clone();
+        change(&mut after);
+        if after != before || backup.is_some() {
+            let (durability, reserved) = match how {
+                KeyChange::Profiles => (Durability::Synced, None),
+                KeyChange::Use => (Durability::Unsynced, None),
+                KeyChange::Tokens(Reservation(reserved)) => (Durability::Synced, reserved),
+            };
+            self.replace(&after, durability, reserved).map_err(failed_to("write", &self.path))?;
+        }
+        Ok(backup)
+    }
+
+    /// Obstacles are found now, and disk space is reserved.
+    fn reserve(&self) -> Result<Reservation, AuthStoreError> {
+        let (_lock, before) = self.lock_and_load()?;
+        before?;
+        let target = self.target();
+        let directory = target.parent().unwrap_or(Path::new("."));
+        let reserve = || {
+            let size = fs::metadata(&target)?.len().saturating_add(ROOM_FOR_TOKENS);
+            let mut file = NewFile::named(&directory.join(RESERVED_FILE))?;
+            io::copy(&mut io::repeat(0).take(size), &mut file)?;
+            file.as_file().sync_all()?;
+            Ok(Reservation(Some(file)))
+        };
+        reserve().map_err(failed_to("write", &self.path))
+    }
+
+    fn hold_logins(&self) -> LoginsHeld<'_> {
+        Box::pin(async {
+            let lock = LoginLock::acquire(&self.login_lock_path()).await?;
+            Ok(Box::new(lock) as Box<dyn Any + Send>)
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use myclaw_agent::{Home, stored_keys, written_secrets};
+use myclaw_agent::{Home, written_secrets};
 use myclaw_config::{Config, Environment, LogLevel, ResolvedAgent};
 use myclaw_files::variables::LOG as VARIABLE;
 use myclaw_llm::redact;
@@ -48,7 +48,7 @@ pub fn start_with_config(config: &Config, agent: &ResolvedAgent, home: &Home) {
     let Some(sinks) = SINKS.get() else { return };
     sinks.redacts.store(logging.redact_sensitive, Ordering::Relaxed);
     // A second config is that of the same user: the secrets of the first one stay secret.
-    let secrets = written_secrets(config, &stored_keys(agent), &home.environment);
+    let secrets = written_secrets(config, &home.stored_keys(agent), &home.environment);
     let mut known = sinks.secrets.write();
     known.extend(secrets);
     // A gateway reads many configs.

@@ -4,9 +4,7 @@ mod key;
 
 use std::collections::BTreeMap;
 
-use myclaw_agent::{
-    Home, configured_local_probe, configured_model, did_you_mean, known_providers, stored_keys,
-};
+use myclaw_agent::{Home, configured_local_probe, configured_model, did_you_mean, known_providers};
 use myclaw_auth::AuthFile;
 use myclaw_config::Config;
 use myclaw_llm::{
@@ -63,14 +61,14 @@ pub async fn find_models(
             )));
         }
     }
-    let stored = default_keys(config)?;
+    let stored = default_keys(home, config)?;
     Ok(models.into_values().map(|model| ListedModel::new(model, config, home, &stored)).collect())
 }
 
 /// The keys that the store of the default agent holds.
-pub fn default_keys(config: &Config) -> Result<AuthFile, CliError> {
+pub fn default_keys(home: &Home, config: &Config) -> Result<AuthFile, CliError> {
     let agent = config.resolve_agent(None)?;
-    Ok(stored_keys(&agent))
+    Ok(home.stored_keys(&agent))
 }
 
 /// The catalog's models and those of the config file, by `provider/id`.

@@ -1,6 +1,5 @@
 //! Keeps keys out of documents: they go to other people, and to other machines.
 
-use myclaw_auth::AuthStore;
 use myclaw_llm::Redactor;
 use myclaw_session::{
     About, Entry, EntryId, Meta, ReadSession, Role, SessionError, SessionHeader, TranscriptMessage,
@@ -11,7 +10,6 @@ use super::redactors::{Known, Version};
 use super::tool_calls;
 use crate::Home;
 use crate::secrets::written_secrets;
-use crate::session_config::stored_keys;
 
 impl Home {
     /// Removes what is removed from the log: the keys that are written in the config and in the key stores of the agents, the
@@ -27,15 +25,18 @@ impl Home {
         let config = myclaw_config::load_or_default(&self.environment).map(|loaded| loaded.config);
         // An owner with a broken config may export too; the patterns and the variables are known without it.
         let config = config.unwrap_or_default();
-        let (mut files, mut secrets) = (vec![config_file], Vec::new());
+        let (mut files, mut secrets, mut is_watched) = (vec![config_file], Vec::new(), true);
         for id in config.agent_ids() {
             let Ok(agent) = config.resolve_agent(Some(id.as_str())) else { continue };
-            let store = agent.agent_dir.as_deref().map(AuthStore::in_agent_dir);
-            files.extend(store.map(|store| Version::of(store.path().to_owned())));
-            secrets.extend(written_secrets(&config, &stored_keys(&agent), &self.environment));
+            let store = self.keys_of(&agent);
+            is_watched &= store.file().is_some();
+            files.extend(store.file().map(|file| Version::of(file.to_owned())));
+            secrets.extend(written_secrets(&config, &self.stored_keys(&agent), &self.environment));
         }
-        let known = kept.insert(Known { files, secrets });
-        Redactor::new(known.secrets.iter().map(String::as_str))
+        let redactor = Redactor::new(secrets.iter().map(String::as_str));
+        // What is in no file can change unnoticed.
+        *kept = is_watched.then_some(Known { files, secrets });
+        redactor
     }
 
     /// At most `limit` messages before one, as [`redact_row`] leaves them; `None` if there is no such message. Blocks.

@@ -12,19 +12,10 @@ use myclaw_mcp::Login;
 use myclaw_mcp::oauth::{Begun, LoggedIn, LoginOptions, begin};
 use tokio_util::sync::CancellationToken;
 
-use super::{ConfiguredServer, DIRECTORY};
+use super::ConfiguredServer;
 use crate::blocking::blocking;
 use crate::providers::key_resolver;
-use crate::{AgentError, FailureClass, Home};
-
-/// Directory with the store of the logins.
-const LOGINS: &str = "logins";
-
-impl Home {
-    fn server_logins(&self) -> AuthStore {
-        AuthStore::in_agent_dir(&self.paths.state_dir().join(DIRECTORY).join(LOGINS))
-    }
-}
+use crate::{AgentError, FailureClass};
 
 impl ConfiguredServer {
     /// Begins a login; `scope` is what it should permit, if not what the config or the server says.
@@ -59,7 +50,7 @@ impl ConfiguredServer {
 
     /// What the login that is there permits.
     async fn granted(&self) -> Option<String> {
-        let (store, name) = (self.session.home.server_logins(), self.login_name());
+        let (store, name) = (self.session.home.stores().keys.of_servers(), self.login_name());
         let file = blocking(move || store.load()).await.ok()?.ok()?;
         let profile = file.profiles().find(|(known, _)| *known == name);
         profile.and_then(|(_, profile)| profile.granted.clone())
@@ -84,7 +75,7 @@ impl ConfiguredServer {
         })?;
         let issuer = logged_in.issuer.clone();
         let profile = StoredProfile::with_login(self.login_provider(), stored(logged_in));
-        let (store, name) = (home.server_logins(), self.login_name());
+        let (store, name) = (home.stores().keys.of_servers(), self.login_name());
         let kept = blocking(move || store.change(|file| file.put(&name, profile))).await?;
         kept.map_err(|error| {
             AgentError::new(FailureClass::Mcp, format!("the login cannot be kept: {error}"))
@@ -97,7 +88,7 @@ impl ConfiguredServer {
     /// # Errors
     /// The store cannot be changed.
     pub fn log_out(&self) -> Result<bool, AgentError> {
-        let store = self.session.home.server_logins();
+        let store = self.session.home.stores().keys.of_servers();
         if !store.exists() {
             return Ok(false);
         }
@@ -112,7 +103,7 @@ impl ConfiguredServer {
         let home = &self.session.home;
         let resolver = home.server_keys.get_or_init(|| key_resolver(home.http_options())).clone();
         Arc::new(StoredLogin {
-            store: home.server_logins(),
+            store: home.stores().keys.of_servers(),
             provider: self.login_provider(),
             command: format!("myclaw mcp login {}", self.name),
             known_secrets: Arc::clone(&home.known_secrets),

@@ -42,7 +42,7 @@ pub(super) fn private_files(setup: &Setup<'_>) -> Vec<SecurityFinding> {
     files.push(paths.config_file().to_owned());
     for id in setup.config.agent_ids() {
         if let Ok(agent) = setup.config.resolve_agent(Some(id.as_str())) {
-            files.extend(agent.agent_dir.map(|directory| directory.join("auth-profiles.json")));
+            files.extend(setup.home.keys_of(&agent).file().map(Path::to_owned));
         }
     }
     let tls = setup.config.gateway.tls.as_ref();

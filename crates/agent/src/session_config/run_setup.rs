@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_auth::{AuthStore, CooldownRules};
+use myclaw_auth::CooldownRules;
 use myclaw_config::{AgentId, Config};
 use myclaw_engine::{ActiveModel, ConfigKeys, Lane, RefusalRule, RunParams, RunRules, RunStores};
 use myclaw_hooks::{RunInfo, command_hooks};
@@ -12,7 +12,6 @@ use myclaw_tools::{ToolOptions, builtin_tools};
 
 use super::{
     CRON_CHANNEL, RunAdditions, SUBAGENT_CHANNEL, SessionConfig, call_limits, default_thinking,
-    stored_keys,
 };
 use crate::AgentError;
 use crate::browser_tool::browser_tool;
@@ -32,7 +31,7 @@ impl SessionConfig {
     /// # Errors
     /// The name cannot be used, the provider is not known or not allowed, or its key is missing.
     pub async fn select_model(&self, requested: Option<&str>) -> Result<Selection, AgentError> {
-        let stored = stored_keys(&self.agent);
+        let stored = self.home.stored_keys(&self.agent);
         let wanted = Wanted {
             requested,
             configured: self.agent.model.as_deref(),
@@ -138,7 +137,7 @@ impl SessionConfig {
         RunStores {
             sessions: self.sessions(),
             spending: Arc::clone(&self.home.stores().spending),
-            keys: self.agent.agent_dir.as_deref().map(AuthStore::in_agent_dir),
+            keys: Some(self.home.keys_of(&self.agent)),
         }
     }
 }

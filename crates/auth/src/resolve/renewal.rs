@@ -10,7 +10,6 @@ use secrecy::{ExposeSecret as _, SecretString};
 use tokio_util::sync::CancellationToken;
 
 use super::KeyError;
-use crate::lock::LoginLock;
 use crate::login::{RenewLogin, RenewableLogin, RenewedLogin};
 use crate::store::Login;
 use crate::{AuthProfile, AuthStoreError};
@@ -125,11 +124,10 @@ impl Logins {
     ) -> Result<Token, KeyError> {
         let expired = || KeyError::Expired { profile: login.name.clone() };
         let Some(renewer) = &self.renewer else { return Err(expired()) };
-        let path = login.store.login_lock_path();
         let _lock = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(KeyError::Aborted),
-            lock = LoginLock::acquire(&path) => lock.map_err(unrenewed)?,
+            lock = login.store.hold_logins() => lock.map_err(unrenewed)?,
         };
         let found = in_background(login, |login| login.store.login(&login.name)).await?;
         let Some(Login { access, expires, renewal }) = found else { return Err(expired()) };
@@ -162,7 +160,7 @@ impl Logins {
 
 /// Includes the store, because two agents may have a login of the same name.
 fn key(login: &RenewableLogin) -> String {
-    format!("{}\n{}", login.store.path().display(), login.name)
+    format!("{}\n{}", login.store.describe(), login.name)
 }
 
 fn unrenewed(why: impl std::fmt::Display) -> KeyError {

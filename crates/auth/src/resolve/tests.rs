@@ -139,7 +139,7 @@ fn renewing(directory: &Path, meanwhile: fn(&Path)) -> (AuthStore, KeyResolver, 
     let store = AuthStore::in_agent_dir(directory);
     let login = r#"{"version": 1, "profiles": {"lab:me": {"type": "oauth", "provider": "lab",
         "access": "old", "refresh": "first", "expires": 1, "tokenUrl": "u", "clientId": "c"}}}"#;
-    assert!(std::fs::write(store.path(), login).is_ok());
+    assert!(std::fs::write(store.file().unwrap(), login).is_ok());
     let giver = Giver { meanwhile, directory: directory.to_path_buf(), asked: Mutex::default() };
     let giver = Arc::new(giver);
     (store, resolver().with_renewer(Arc::<Giver>::clone(&giver)), giver)
@@ -217,7 +217,9 @@ async fn a_linked_store_has_the_locks_of_the_file_that_it_links_to() {
     let (store, resolver, _) = renewing(directory.path(), |_| {});
     let linked = directory.path().join("linked");
     assert!(std::fs::create_dir(&linked).is_ok());
-    assert!(std::os::unix::fs::symlink(store.path(), linked.join(crate::STORE_FILE)).is_ok());
+    assert!(
+        std::os::unix::fs::symlink(store.file().unwrap(), linked.join(crate::STORE_FILE)).is_ok()
+    );
     let other = AuthStore::in_agent_dir(&linked);
     assert_eq!(token(&other, &resolver, 10).await, Ok("access 1".to_owned()));
     assert_eq!(std::fs::read_dir(&linked).map(Iterator::count).unwrap_or_default(), 1);

@@ -10,7 +10,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{AuthStore, StoredSecret};
+use super::StoredSecret;
+use crate::keys::AuthStore;
 use crate::login::{NewLogin, RenewableLogin, Renewal};
 use crate::mark::{self, key_at_hand};
 use crate::profile::store_name;
@@ -278,12 +279,17 @@ fn is_filled(secret: &&SecretString) -> bool {
 
 impl AuthFile {
     /// Records the store that this was read from, because logins are renewed there.
-    pub(super) fn read_from(self, store: &AuthStore) -> Self {
+    pub(crate) fn read_from(self, store: &AuthStore) -> Self {
         Self { store: Some(store.clone()), ..self }
     }
 
+    /// The content alone, as a store keeps it.
+    pub(crate) fn forget_store(&mut self) {
+        self.store = None;
+    }
+
     /// The login of that name, if it can be renewed.
-    pub(super) fn login(&self, name: &str) -> Option<Login> {
+    pub(crate) fn login(&self, name: &str) -> Option<Login> {
         let Entry::Known(profile) = self.profiles.get(name)? else { return None };
         let renewal = profile.renewal()?;
         let access = profile.access.as_ref().map(|access| access.key().clone());
@@ -291,7 +297,7 @@ impl AuthFile {
     }
 
     /// Puts new tokens into a login, if it is still there.
-    pub(super) fn renew_login(
+    pub(crate) fn renew_login(
         &mut self,
         name: &str,
         access: SecretString,

@@ -1,8 +1,9 @@
 use myclaw_config::CooldownConfig;
+use secrecy::SecretString;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{AuthProfile, CooldownRules, CredentialType, Failure, FailureReason};
+use crate::{CooldownRules, CredentialType, Failure, FailureReason};
 
 fn store() -> (TempDir, AuthStore) {
     let directory = tempfile::tempdir().unwrap();
@@ -24,11 +25,11 @@ fn fail(file: &mut AuthFile, name: &str) {
 #[test]
 fn a_file_is_private_if_nobody_else_can_read_or_write_it() {
     let (_directory, store) = store();
-    assert!(is_private(store.path()), "no file is private");
-    fs::write(store.path(), "{}").unwrap();
+    assert!(is_private(store.file().unwrap()), "no file is private");
+    fs::write(store.file().unwrap(), "{}").unwrap();
     for (mode, expected) in [(0o600, true), (0o400, true), (0o640, false), (0o602, false)] {
-        fs::set_permissions(store.path(), fs::Permissions::from_mode(mode)).unwrap();
-        assert_eq!(is_private(store.path()), expected, "{mode:o}");
+        fs::set_permissions(store.file().unwrap(), fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(is_private(store.file().unwrap()), expected, "{mode:o}");
     }
 }
 
@@ -37,7 +38,7 @@ fn a_store_is_private_from_its_first_write() {
     let (_directory, store) = store();
     assert!(!store.exists());
     store.change(|file| file.put("p:a", api_key("k"))).unwrap();
-    assert!(store.exists() && is_private(store.path()));
+    assert!(store.exists() && is_private(store.file().unwrap()));
 }
 
 #[test]
@@ -45,10 +46,10 @@ fn a_file_up_to_the_limit_is_read_and_a_larger_one_is_not() {
     let (_directory, store) = store();
     let mut text = r#"{"version": 1}"#.to_owned();
     text.push_str(&" ".repeat(MAX_BYTES as usize - text.len()));
-    fs::write(store.path(), &text).unwrap();
+    fs::write(store.file().unwrap(), &text).unwrap();
     assert!(store.load().is_ok());
     text.push(' ');
-    fs::write(store.path(), &text).unwrap();
+    fs::write(store.file().unwrap(), &text).unwrap();
     assert!(matches!(store.load(), Err(AuthStoreError::TooLarge { limit: MAX_BYTES, .. })));
 }
 
@@ -72,27 +73,6 @@ fn a_removed_profile_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_record_is_kept_and_belongs_to_one_key() {
-    let (_directory, store) = store();
-    store.change(|file| file.put("p:a", api_key("the first key"))).unwrap();
-    let usage_now = |key: &str| {
-        let file = store.load().unwrap();
-        let profile = AuthProfile::with_key("a", SecretString::from(key));
-        file.note_keys("p", std::slice::from_ref(&profile));
-        file.usage_now("p", &profile).cloned()
-    };
-    assert_eq!(usage_now("the first key"), None);
-    store.record(|file| fail(file, "p:a")).unwrap();
-    let failures = |key| usage_now(key).map(|usage| usage.error_count);
-    assert_eq!(failures("the first key"), Some(1));
-    assert_eq!(failures("another key"), None, "failures of the first key");
-    // The next failure is the first one of the other key.
-    store.record(|file| fail(file, "p:a")).unwrap();
-    assert_eq!(failures("another key"), Some(1));
-    assert_eq!(failures("the first key"), None);
-}
-
-#[test]
 fn marks_say_nothing_about_keys() {
     let key = SecretString::from("a key");
     let salts = [crate::mark::new_salt().unwrap(), crate::mark::new_salt().unwrap()];
@@ -105,10 +85,10 @@ fn marks_say_nothing_about_keys() {
 #[test]
 fn a_record_does_not_replace_a_file_that_is_no_store() {
     let (_directory, store) = store();
-    fs::write(store.path(), "no store").unwrap();
+    fs::write(store.file().unwrap(), "no store").unwrap();
     let outcome = store.record(|file| fail(file, "p:a"));
     assert!(matches!(outcome, Err(AuthStoreError::Corrupt { .. })));
-    assert_eq!(fs::read_to_string(store.path()).unwrap(), "no store");
+    assert_eq!(fs::read_to_string(store.file().unwrap()).unwrap(), "no store");
 }
 
 #[test]

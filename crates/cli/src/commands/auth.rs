@@ -89,8 +89,7 @@ impl Keys {
             .config
             .resolve_agent(agent)
             .map_err(|error| CliError::usage(error.to_string()))?;
-        let agent_dir = agent.agent_dir.clone().unwrap_or_else(|| home.paths.agent_dir(&agent.id));
-        let store = AuthStore::in_agent_dir(&agent_dir);
+        let store = home.keys_of(&agent);
         Ok(Self { home, config: loaded.config, agent, store, file: AuthFile::default() })
     }
 
@@ -182,12 +181,12 @@ impl Keys {
     }
 
     /// Changes the store. If it was unreadable, prints where it was moved.
-    fn change<T>(&self, change: impl FnOnce(&mut AuthFile) -> T) -> Result<T, CliError> {
+    fn change<T: Default>(&self, change: impl FnOnce(&mut AuthFile) -> T) -> Result<T, CliError> {
         let (outcome, backup) = self.store.change(change).map_err(|error| store_error(&error))?;
         if let Some(backup) = backup {
             note(format_args!(
                 "myclaw: {} could not be read; it is kept as {}, and a new one was begun",
-                self.store.path().display(),
+                self.store.describe(),
                 backup.display()
             ));
         }

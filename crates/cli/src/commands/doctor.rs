@@ -10,7 +10,6 @@ use myclaw_agent::speech::{speaker, speech_obstacles, transcriber};
 use myclaw_agent::{
     FailureClass, Home, LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted,
     browser_obstacle, exhausted_today, find_program, load_checked, local_probe, select,
-    stored_keys,
 };
 use myclaw_config::{Config, ConfigError, ResolvedAgent};
 use myclaw_hooks::{UnusableCommand, unusable_commands};
@@ -170,7 +169,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
 /// Checks what an agent needs for an answer: a model, its keys, and something left of the day's budget.
 async fn check_answers(agent: Option<&ResolvedAgent>, config: &Config, home: &Home) -> Vec<Check> {
     let configured = agent.and_then(|agent| agent.model.as_deref());
-    let stored = agent.map(stored_keys).unwrap_or_default();
+    let stored = agent.map(|agent| home.stored_keys(agent)).unwrap_or_default();
     let fallbacks = agent.map_or(&[][..], |agent| &agent.fallbacks);
     let wanted = Wanted { requested: None, configured, fallbacks, stored: &stored };
     match select(config, &home.environment, wanted).await {

@@ -1,6 +1,6 @@
 //! `myclaw init`.
 
-use myclaw_agent::{Home, SelectionSource, Wanted, select, stored_keys};
+use myclaw_agent::{Home, SelectionSource, Wanted, select};
 use myclaw_config::{
     Config, ConfigError, StarterModel, load_or_default, starter_config, write_config_if_missing,
 };
@@ -62,7 +62,8 @@ pub(crate) fn run() -> Result<(), CliError> {
 /// A starter config with the model that answers on this machine today, so that nothing changes by writing it.
 fn starter(home: &Home) -> Result<String, CliError> {
     let config = Config { paths: Some(home.paths.clone()), ..Config::default() };
-    let stored = config.resolve_agent(None).map(|agent| stored_keys(&agent)).unwrap_or_default();
+    let stored =
+        config.resolve_agent(None).map(|agent| home.stored_keys(&agent)).unwrap_or_default();
     let wanted = Wanted { requested: None, configured: None, fallbacks: &[], stored: &stored };
     let selection = runtime::block_on(select(&config, &home.environment, wanted))??;
     let name = selection.reference.to_string();

@@ -86,7 +86,7 @@ fn model(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> {
                 let took = done.took.as_millis();
                 say(format_args!("model       {}, answered in {took} ms", done.reference));
                 if let Some(store) = done.store {
-                    say(format_args!("key         kept in {}", store.display()));
+                    say(format_args!("key         kept in {store}"));
                 }
                 return Ok(());
             }
@@ -152,9 +152,7 @@ fn lacks_key(home: &Home, provider: &str) -> bool {
     let is_stored = || {
         let loaded = load_checked(&home.environment).ok();
         let agent = loaded.and_then(|loaded| loaded.config.resolve_agent(None).ok());
-        agent.is_some_and(|agent| {
-            !myclaw_agent::stored_keys(&agent).profiles_of(provider).is_empty()
-        })
+        agent.is_some_and(|agent| !home.stored_keys(&agent).profiles_of(provider).is_empty())
     };
     info.key == KeyNeed::Required && !has_variable && !is_stored()
 }

@@ -7,9 +7,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use myclaw_agent::{
-    NewModel, SetupError, environment_key, set_up_model, stored_keys, usable_model,
-};
+use myclaw_agent::{NewModel, SetupError, environment_key, set_up_model, usable_model};
 use myclaw_config::{Config, Environment, KeySource, SecretString};
 use myclaw_llm::{Catalog, KeyNeed, ProviderInfo};
 use serde::{Deserialize, Deserializer};
@@ -51,7 +49,7 @@ async fn state(State(server): State<Arc<Server>>) -> Result<Json<Value>, Gateway
     let usable = usable_model(&home).await;
     let config = server.delivery.config();
     let agent = config.resolve_agent(None).map_err(|error| GatewayError::Agent(error.into()))?;
-    let stored = stored_keys(&agent);
+    let stored = home.stored_keys(&agent);
     let builtin = Catalog::builtin();
     let providers = builtin.providers().map(|info| {
         let has_key =

@@ -35,7 +35,7 @@ fn keys_that_were_added_since_the_last_time_are_removed() {
     let agent = loaded.config.resolve_agent(None).unwrap();
     let store = myclaw_auth::AuthStore::in_agent_dir(agent.agent_dir.as_deref().unwrap());
     let kept = r#"{"version":1,"profiles":{"b":{"type":"api_key","provider":"openai","key":"second-key-of-mine"}}}"#;
-    write(store.path(), kept);
+    write(store.file().unwrap(), kept);
     assert_eq!(cleaned(&home), "first-key-of-mine [redacted] [redacted]");
     assert_eq!(cleaned(&clone), cleaned(&home));
 }

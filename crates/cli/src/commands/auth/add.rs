@@ -40,7 +40,7 @@ pub(super) fn run(args: &AddArgs, agent: Option<&str>) -> Result<(), CliError> {
     if !is_kept {
         return Err(is_taken(&name));
     }
-    say(&format!("{name} is kept in {}", keys.store.path().display()))?;
+    say(&format!("{name} is kept in {}", keys.store.describe()))?;
     // With another provider a key is enough to select a model.
     if provider_info(provider).is_some_and(|info| info.default_model.is_none())
         && keys.agent.model.is_none()

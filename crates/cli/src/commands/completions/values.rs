@@ -1,6 +1,6 @@
 //! The values that completion scripts ask for.
 
-use myclaw_agent::{Home, stored_keys};
+use myclaw_agent::Home;
 use myclaw_config::{Config, load_or_default};
 use myclaw_llm::{Catalog, ThinkingLevel};
 
@@ -60,7 +60,7 @@ fn profiles(home: &Home) -> Vec<String> {
         let configured = config.provider.iter().flat_map(|provider| &provider.auth_profiles);
         let mut ids: Vec<String> = configured.map(|profile| profile.id.clone()).collect();
         if let Ok(agent) = config.resolve_agent(None) {
-            ids.extend(stored_keys(&agent).profiles().map(|(name, _)| name.to_owned()));
+            ids.extend(home.stored_keys(&agent).profiles().map(|(name, _)| name.to_owned()));
         }
         ids
     })

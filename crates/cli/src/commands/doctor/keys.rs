@@ -138,13 +138,13 @@ pub(super) fn check_files(
     home: &Home,
 ) -> Vec<Check> {
     const NAME: &str = "key files";
-    let store = agent.and_then(|agent| agent.agent_dir.as_deref()).map(AuthStore::in_agent_dir);
+    let store = agent.map(|agent| home.keys_of(agent));
     let mut holding_keys = vec![home.paths.state_dir().join(".env")];
     let config_file = home.paths.config_file();
     if fs::read_to_string(config_file).is_ok_and(|text| holds_literal_secret(&text)) {
         holding_keys.push(config_file.to_path_buf());
     }
-    holding_keys.extend(store.iter().map(|store| store.path().to_path_buf()));
+    holding_keys.extend(store.iter().filter_map(|store| store.file()).map(ToOwned::to_owned));
     let stored = store.as_ref().and_then(|store| store.load().ok()).unwrap_or_default();
     holding_keys.extend(key_files(config, &stored).into_iter().filter(|path| path.is_file()));
     let mut checks: Vec<Check> = holding_keys

@@ -146,7 +146,7 @@ impl Known {
         facts.inspect(|facts| origins.take(facts));
         Ok(Self {
             origins,
-            key: KeySource::find(provider, config, home, &default_keys(config)?),
+            key: KeySource::find(provider, config, home, &default_keys(home, config)?),
             is_allowed: config.allows_model(provider, &reference.id),
             model: active.model,
         })

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use myclaw_agent::{
     Question, SessionConfig, SessionOptions, Trial, TrialAnswer, TrialFailure, call_limits,
-    profiles_in_order, stored_keys,
+    profiles_in_order,
 };
 use myclaw_engine::{ActiveModel, cleaned_name, written_call};
 use myclaw_llm::{AssistantMessage, ThinkingLevel, ToolSchema, Usage};
@@ -80,7 +80,7 @@ async fn run_trial(
     cancel: &CancellationToken,
 ) -> Result<Shown, CliError> {
     let model = &active.model;
-    let stored = stored_keys(&config.agent);
+    let stored = config.home.stored_keys(&config.agent);
     let profile = profiles_in_order(active, &stored, now_ms()).into_iter().next();
     let question =
         Question { text: QUESTION, picture: None, tools: &[report_tool()], max_output: MAX_OUTPUT };
