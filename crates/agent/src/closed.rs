@@ -30,7 +30,7 @@ impl SessionConfig {
         for workspace in workspaces.chain([self.agent.workspace.clone(), paths.workspaces_dir()]) {
             closed.add(&workspace, Opening::Everything, &mut links);
         }
-        let artifacts = self.home.sessions().artifact_directory(&self.session_key);
+        let artifacts = self.home.side_files().artifact_directory(&self.session_key);
         closed.add(&artifacts, Opening::Reading, &mut links);
         if !config
             .tools

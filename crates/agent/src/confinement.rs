@@ -284,7 +284,7 @@ impl SessionConfig {
 
     /// The directory of the session's large outputs, as it is named inside.
     fn artifacts(&self) -> PathBuf {
-        let directory = self.home.sessions().artifact_directory(&self.session_key);
+        let directory = self.home.side_files().artifact_directory(&self.session_key);
         // It need not exist yet, but the state directory does.
         match directory.strip_prefix(self.home.paths.state_dir()) {
             Ok(rest) => real(self.home.paths.state_dir()).join(rest),

@@ -44,7 +44,7 @@ impl SessionConfig {
         });
         let context = ToolContext {
             working_directory: self.working_directory().to_owned(),
-            artifact_directory: params.stores.sessions.artifact_directory(&self.session_key),
+            artifact_directory: params.stores.side_files.artifact_directory(&self.session_key),
             max_result_chars: params.rules.max_tool_result_chars,
             workspace_only: params.rules.workspace_only,
             closed: params.rules.closed,

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use myclaw_auth::KeyResolver;
-use myclaw_config::{Environment, Paths, load_or_default};
+use myclaw_auth::{AuthFile, AuthStore, KeyResolver};
+use myclaw_config::{Environment, Paths, ResolvedAgent, load_or_default};
 use myclaw_engine::KnownSecrets;
 use myclaw_llm::HttpOptions;
 use myclaw_mcp::Servers;
-use myclaw_session::{Catalog, SessionKey, Sessions};
+use myclaw_session::{Catalog, SessionKey, Sessions, SideFiles};
 
 use crate::AgentError;
 use crate::export::Redactors;
@@ -94,9 +94,24 @@ impl Home {
         &self.stores.sessions
     }
 
+    /// The directories in which the tools of sessions work.
+    pub fn side_files(&self) -> &Arc<dyn SideFiles> {
+        &self.stores.side_files
+    }
+
     /// The stored sessions: to list, read, search and delete them.
     pub fn catalog(&self) -> &Arc<dyn Catalog> {
         &self.stores.catalog
+    }
+
+    /// The store of an agent's keys.
+    pub fn keys_of(&self, agent: &ResolvedAgent) -> AuthStore {
+        self.stores().keys.of_agent(agent)
+    }
+
+    /// The keys in the agent's store. Problems with it are reported by the run, and by `myclaw auth`.
+    pub fn stored_keys(&self, agent: &ResolvedAgent) -> AuthFile {
+        self.keys_of(agent).load().unwrap_or_default()
     }
 
     /// Like [`check_agent`]; if the config file cannot be read, every agent is accepted.

@@ -124,7 +124,7 @@ impl BackgroundJobs {
             let listener = Listener { jobs: Arc::downgrade(self), key: key.clone() };
             Jobs::new(JobsOptions {
                 session: key.to_string(),
-                directory: self.home.sessions().job_directory(key),
+                directory: self.home.side_files().job_directory(key),
                 owner: Arc::clone(&self.owner),
                 yield_after: yield_after.filter(|_| self.sessions_stay_open()),
                 listener: Arc::new(listener),

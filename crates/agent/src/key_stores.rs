@@ -4,11 +4,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use myclaw_auth::{AuthFile, AuthStore};
+use myclaw_auth::AuthStore;
 use myclaw_config::{Paths, ResolvedAgent};
 use parking_lot::Mutex;
-
-use crate::Home;
 
 /// Directory in the state directory with the logins at MCP servers.
 const SERVER_LOGINS: &str = "mcp/logins";
@@ -54,17 +52,5 @@ impl KeyStores for KeysInMemory {
 
     fn of_servers(&self) -> AuthStore {
         self.of(None)
-    }
-}
-
-impl Home {
-    /// The store of an agent's keys.
-    pub fn keys_of(&self, agent: &ResolvedAgent) -> AuthStore {
-        self.stores().keys.of_agent(agent)
-    }
-
-    /// The keys in the agent's store. Problems with it are reported by the run, and by `myclaw auth`.
-    pub fn stored_keys(&self, agent: &ResolvedAgent) -> AuthFile {
-        self.keys_of(agent).load().unwrap_or_default()
     }
 }

@@ -16,25 +16,17 @@ impl SessionConfig {
     /// for it: what it needs is younger than what is removed.
     pub fn trim_side_files(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
         // Without files of its own, the session has added nothing to any sum.
-        let has_files = self.home.sessions().artifact_directory(&self.session_key).is_dir();
+        let has_files = self.home.side_files().artifact_directory(&self.session_key).is_dir();
         let config = has_files.then(|| self.clone());
         let work = move |config: Self| {
-            let (sessions, key) = (config.home.sessions(), &config.session_key);
+            let (side_files, key) = (config.home.side_files(), &config.session_key);
             let limits = config.config.side_files;
             let jobs = RefCell::new(None);
             let is_needed = |path: &Path| is_output_of_a_job(&jobs, path);
             let most = u64::from(limits.session_mb) * MEGABYTE;
-            config.report(
-                sessions.trim_side_files(key, most, &is_needed),
-                "this session",
-                "sessionMb",
-            );
+            config.report(side_files.trim(key, most, &is_needed), "this session", "sessionMb");
             let most = u64::from(limits.total_mb) * MEGABYTE;
-            config.report(
-                sessions.trim_all_side_files(most, &is_needed),
-                "all sessions",
-                "totalMb",
-            );
+            config.report(side_files.trim_all(most, &is_needed), "all sessions", "totalMb");
         };
         // What is left because the work failed is removed by the next run.
         async move {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use myclaw_config::Paths;
 use myclaw_session::{
     Blobs, Catalog, DaySpending, FileBlobs, MemoryBlobs, MemorySessions, MemorySpending,
-    SessionStore, Sessions, Spending,
+    SessionStore, Sessions, SideFiles, Spending,
 };
 
 use crate::approvals::ApprovalStore;
@@ -26,6 +26,8 @@ pub struct Stores {
     pub sessions: Arc<dyn Sessions>,
     /// The same sessions: to list, read, search and delete them.
     pub catalog: Arc<dyn Catalog>,
+    /// The directories in which the tools of the sessions work.
+    pub side_files: Arc<dyn SideFiles>,
     /// Copies of files that wait to be sent to people.
     pub outgoing: Arc<dyn Blobs>,
     /// The usage of all runs of the day.
@@ -42,6 +44,7 @@ impl Stores {
         let sessions = Arc::new(SessionStore::new(paths.sessions_dir()));
         Self {
             sessions: Arc::clone(&sessions) as Arc<dyn Sessions>,
+            side_files: Arc::clone(&sessions) as Arc<dyn SideFiles>,
             catalog: sessions,
             outgoing: Arc::new(FileBlobs::new(paths.state_dir().join(OUTGOING_DIRECTORY))),
             spending: Arc::new(DaySpending::new(paths.state_dir().join(SPENDING_FILE))),
@@ -56,6 +59,7 @@ impl Stores {
         let sessions = Arc::new(MemorySessions::new(scratch));
         Self {
             sessions: Arc::clone(&sessions) as Arc<dyn Sessions>,
+            side_files: Arc::clone(&sessions) as Arc<dyn SideFiles>,
             catalog: sessions,
             outgoing: Arc::new(MemoryBlobs::default()),
             spending: Arc::new(MemorySpending::default()),

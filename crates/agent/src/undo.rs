@@ -78,7 +78,7 @@ impl SessionConfig {
         let is_confined = permissions::scope(self) == SandboxScope::Sandboxed;
         ToolContext {
             working_directory: self.working_directory().to_owned(),
-            artifact_directory: self.home.sessions().artifact_directory(&self.session_key),
+            artifact_directory: self.home.side_files().artifact_directory(&self.session_key),
             max_result_chars: self.agent.max_tool_result_chars,
             workspace_only: self.config.tools.fs.workspace_only || is_confined,
             closed: self.closed_paths(),

@@ -314,7 +314,7 @@ fn first_prompt(
 fn toolbox(params: &RunParams) -> Toolbox {
     let context = ToolContext {
         working_directory: working_directory(params).to_owned(),
-        artifact_directory: params.stores.sessions.artifact_directory(&params.session_key),
+        artifact_directory: params.stores.side_files.artifact_directory(&params.session_key),
         max_result_chars: params.rules.max_tool_result_chars,
         workspace_only: params.rules.workspace_only,
         closed: Arc::clone(&params.rules.closed),

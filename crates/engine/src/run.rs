@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use myclaw_auth::AuthStore;
 use myclaw_llm::{AnswerOptions, ContentBlock, StopReason, ThinkingLevel, Usage};
-use myclaw_session::{SessionKey, Sessions, Spending};
+use myclaw_session::{SessionKey, Sessions, SideFiles, Spending};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -93,6 +93,8 @@ pub struct RunParams {
 pub struct RunStores {
     /// The sessions.
     pub sessions: Arc<dyn Sessions>,
+    /// The directories in which their tools work.
+    pub side_files: Arc<dyn SideFiles>,
     /// The usage of all runs of the day.
     pub spending: Arc<dyn Spending>,
     /// The agent's keys and their past failures; `None` to remember nothing about keys.

@@ -269,7 +269,8 @@ impl<'a> Running<'a> {
     fn stores(&self) -> RunStores {
         let sessions: Arc<dyn Sessions> = Arc::new(self.sessions.clone());
         let spending = DaySpending::new(self.job.home.join(".stingyclaw/usage.json"));
-        RunStores { sessions, spending: Arc::new(spending), keys: None }
+        let side_files = Arc::new(self.sessions.clone());
+        RunStores { sessions, side_files, spending: Arc::new(spending), keys: None }
     }
 
     /// The prompt of the job, with the messages that came before it began.

@@ -23,7 +23,8 @@ use crate::error::IoContext;
 use crate::store::{ARTIFACT_EXTENSION, INBOX_EXTENSION, JOBS_EXTENSION, LOCK_EXTENSION};
 use crate::{
     Entry, FileInbox, Inbox, IndexUpdate, LockWait, LogEnd, MetaPatch, OpenSession, SessionError,
-    SessionKey, SessionUse, Sessions, SyncHandle, Tail, TailLimit, TranscriptMessage, next_epoch,
+    SessionKey, SessionUse, Sessions, SideFiles, SyncHandle, Tail, TailLimit, TranscriptMessage,
+    next_epoch,
 };
 pub(crate) use document::Document;
 
@@ -242,14 +243,6 @@ impl Sessions for JsonSessions {
         Arc::new(self.clone())
     }
 
-    fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
-        self.session(key).beside(ARTIFACT_EXTENSION)
-    }
-
-    fn job_directory(&self, key: &SessionKey) -> PathBuf {
-        self.session(key).beside(JOBS_EXTENSION)
-    }
-
     fn visit_oldest(
         &self,
         key: &SessionKey,
@@ -268,6 +261,16 @@ impl Sessions for JsonSessions {
 
     fn sync(&self, key: &SessionKey) -> Result<(), SessionError> {
         self.session(key).save(Durability::Synced)
+    }
+}
+
+impl SideFiles for JsonSessions {
+    fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
+        self.session(key).beside(ARTIFACT_EXTENSION)
+    }
+
+    fn job_directory(&self, key: &SessionKey) -> PathBuf {
+        self.session(key).beside(JOBS_EXTENSION)
     }
 }
 

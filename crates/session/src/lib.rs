@@ -71,7 +71,7 @@ pub use search::{
 pub use sessions::{
     Epoch, IndexUpdate, LogEnd, MessageSearch, OpenSession, SessionUse, Sessions, SyncHandle,
 };
-pub use side_files::RemovedFiles;
+pub use side_files::{RemovedFiles, SideFiles};
 pub use spending::{DaySpending, MemorySpending, Spending, Spent};
 pub use store::SessionStore;
 pub use tail::{SwitchedOff, Tail, TailLimit};

@@ -14,7 +14,8 @@ use crate::entry::new_session_id;
 use crate::json::Document;
 use crate::{
     Entry, Epoch, ForkOrigin, Inbox, IndexUpdate, LockWait, LogEnd, MetaPatch, OpenSession,
-    SessionError, SessionKey, SessionUse, Sessions, SyncHandle, Tail, TailLimit, TranscriptMessage,
+    SessionError, SessionKey, SessionUse, Sessions, SideFiles, SyncHandle, Tail, TailLimit,
+    TranscriptMessage,
 };
 use inbox::MemoryInbox;
 use parking_lot::Mutex;
@@ -161,14 +162,6 @@ impl Sessions for MemorySessions {
         Arc::new(Self { work: how.directory, ..self.clone() })
     }
 
-    fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
-        self.scratch.join(key.slug())
-    }
-
-    fn job_directory(&self, key: &SessionKey) -> PathBuf {
-        self.scratch.join(format!("{}.jobs", key.slug()))
-    }
-
     fn visit_oldest(
         &self,
         key: &SessionKey,
@@ -193,6 +186,16 @@ impl Sessions for MemorySessions {
 
     fn sync(&self, _key: &SessionKey) -> Result<(), SessionError> {
         Ok(())
+    }
+}
+
+impl SideFiles for MemorySessions {
+    fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
+        self.scratch.join(key.slug())
+    }
+
+    fn job_directory(&self, key: &SessionKey) -> PathBuf {
+        self.scratch.join(format!("{}.jobs", key.slug()))
     }
 }
 

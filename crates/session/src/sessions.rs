@@ -1,14 +1,13 @@
 //! The interface between a run and the store of sessions, independent of the format.
 
 use std::fmt;
-use std::io;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Entry, EntryId, Inbox, IndexRepair, LockWait, MetaPatch, QueuedMessage, RemovedFiles,
-    SessionError, SessionKey, SessionLog, SessionStore, Tail, TailLimit, TranscriptMessage,
+    Entry, EntryId, Inbox, IndexRepair, LockWait, MetaPatch, QueuedMessage, SessionError,
+    SessionKey, SessionLog, SessionStore, Tail, TailLimit, TranscriptMessage,
 };
 
 /// A store of sessions. [`SessionStore`] keeps a log of JSON lines for each, [`crate::JsonSessions`] one JSON file, and
@@ -58,40 +57,6 @@ pub trait Sessions: fmt::Debug + Send + Sync {
     /// The same sessions, used in another way.
     fn used(&self, how: SessionUse) -> Arc<dyn Sessions>;
 
-    /// The directory on this machine for large data that belongs to the session, such as a tool's full output. It need not
-    /// exist yet. It is removed with the session.
-    fn artifact_directory(&self, key: &SessionKey) -> PathBuf;
-
-    /// The directory on this machine for the records of the session's background jobs. It is apart from the artifacts because
-    /// commands can write to those. It need not exist yet. It is removed with the session.
-    fn job_directory(&self, key: &SessionKey) -> PathBuf;
-
-    /// Removes the oldest files of the session's [`Sessions::artifact_directory`] until they have at most `most_bytes`
-    /// together; 0 is no limit. Files for which `is_needed` holds stay, and so do those of the last hour.
-    ///
-    /// # Errors
-    /// The directory cannot be read, or a file cannot be removed.
-    fn trim_side_files(
-        &self,
-        _key: &SessionKey,
-        _most_bytes: u64,
-        _is_needed: &dyn Fn(&Path) -> bool,
-    ) -> io::Result<RemovedFiles> {
-        Ok(RemovedFiles::default())
-    }
-
-    /// As [`Sessions::trim_side_files`], for all sessions together. Most calls do nothing: it looks once in an hour.
-    ///
-    /// # Errors
-    /// As for [`Sessions::trim_side_files`].
-    fn trim_all_side_files(
-        &self,
-        _most_bytes: u64,
-        _is_needed: &dyn Fn(&Path) -> bool,
-    ) -> io::Result<RemovedFiles> {
-        Ok(RemovedFiles::default())
-    }
-
     /// Passes the session's messages to `visit`, the oldest first, until `visit` breaks off. Needs no lock.
     ///
     /// # Errors
@@ -119,8 +84,9 @@ pub trait Sessions: fmt::Debug + Send + Sync {
     /// The system could not guarantee it.
     fn sync(&self, key: &SessionKey) -> Result<(), SessionError>;
 
-    /// Searches the inbox and the log for messages, as both are at one moment: a message that a run takes meanwhile is in
-    /// at least one of them. Settles what still waits although the log has it, because a run was killed between the two.
+    /// Searches the inbox and then the log for messages. A run takes a message by a row of the log and settles it afterwards,
+    /// so one that it takes meanwhile is found in at least one of them, and nobody waits for the search. Settles what still
+    /// waits although the log has it, because a run was killed between the two.
     ///
     /// # Errors
     /// The inbox or the log cannot be read.
@@ -130,21 +96,24 @@ pub trait Sessions: fmt::Debug + Send + Sync {
         search: &mut dyn MessageSearch,
     ) -> Result<(), SessionError> {
         let inbox = self.inbox(key);
-        // A run takes a message by writing a row and then emptying the inbox, and holds the inbox for both. So both are
-        // read while it is held.
-        let mut held = if inbox.may_hold_messages() { inbox.hold()? } else { None };
-        let pending = held.as_ref().map(|held| held.pending()).transpose()?.unwrap_or_default();
-        if search.waiting(&pending).is_continue() {
+        let waiting = if inbox.may_hold_messages() { inbox.pending()? } else { Vec::new() };
+        if search.waiting(&waiting).is_continue() {
             self.visit_newest(key, &mut |row| search.row(row))?;
         }
-        let taken: Vec<EntryId> =
-            pending.iter().map(|message| message.id).filter(|id| search.has_found(*id)).collect();
-        if let Some(held) = &mut held
-            && !taken.is_empty()
-        {
-            held.settle_taken(&pending, &taken)?;
+        if !waiting.iter().any(|message| search.has_found(message.id)) {
+            return Ok(());
         }
-        Ok(())
+        // The run that wrote the rows may only be about to settle, and is waited for here.
+        let Some(mut held) = inbox.hold()? else { return Ok(()) };
+        let waiting = held.pending()?;
+        let ids = waiting.iter().map(|message| message.id);
+        let taken: Vec<EntryId> = ids.filter(|id| search.has_found(*id)).collect();
+        if taken.is_empty() {
+            return Ok(());
+        }
+        // A run that was killed may have left its rows to the system.
+        self.sync(key)?;
+        held.settle_taken(&waiting, &taken)
     }
 }
 
@@ -297,31 +266,6 @@ impl Sessions for SessionStore {
         let mut store = self.clone().for_work_in(how.directory);
         store.leaves_lock_files |= how.is_reopened;
         Arc::new(store)
-    }
-
-    fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
-        Self::artifact_directory(self, key)
-    }
-
-    fn job_directory(&self, key: &SessionKey) -> PathBuf {
-        Self::job_directory(self, key)
-    }
-
-    fn trim_side_files(
-        &self,
-        key: &SessionKey,
-        most_bytes: u64,
-        is_needed: &dyn Fn(&Path) -> bool,
-    ) -> io::Result<RemovedFiles> {
-        Self::trim_side_files(self, key, most_bytes, is_needed)
-    }
-
-    fn trim_all_side_files(
-        &self,
-        most_bytes: u64,
-        is_needed: &dyn Fn(&Path) -> bool,
-    ) -> io::Result<RemovedFiles> {
-        Self::trim_all_side_files(self, most_bytes, is_needed)
     }
 
     fn visit_oldest(

@@ -4,6 +4,7 @@
 //! Commands of a sandboxed session can write to its directory of side files. So nothing here follows a link, and a
 //! directory in it counts as one file.
 
+use std::fmt;
 use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,45 @@ pub struct RemovedFiles {
     pub bytes: u64,
 }
 
+/// The directories on this machine in which the tools of a session work. They are apart from [`crate::Sessions`], because
+/// commands and sandboxes need paths, and a session itself has none. All calls block.
+pub trait SideFiles: fmt::Debug + Send + Sync {
+    /// The directory for large data, such as a tool's full output, and for what undo needs. It need not exist yet. It is
+    /// removed with the session.
+    fn artifact_directory(&self, key: &SessionKey) -> PathBuf;
+
+    /// The directory for the records of the session's background jobs. It is apart from the artifacts because commands can
+    /// write to those. It need not exist yet. It is removed with the session.
+    fn job_directory(&self, key: &SessionKey) -> PathBuf;
+
+    /// Removes the oldest files of the session's [`SideFiles::artifact_directory`] until they have at most `most_bytes`
+    /// together; 0 is no limit. Files for which `is_needed` holds stay, and so do those of the last hour.
+    ///
+    /// # Errors
+    /// The directory cannot be read, or a file cannot be removed.
+    fn trim(
+        &self,
+        _key: &SessionKey,
+        _most_bytes: u64,
+        _is_needed: &dyn Fn(&Path) -> bool,
+    ) -> io::Result<RemovedFiles> {
+        Ok(RemovedFiles::default())
+    }
+
+    /// As [`SideFiles::trim`], for all sessions together, with what undo needs. It looks at most once in an hour, and does
+    /// nothing in between. Sessions that are open elsewhere keep everything.
+    ///
+    /// # Errors
+    /// As for [`SideFiles::trim`].
+    fn trim_all(
+        &self,
+        _most_bytes: u64,
+        _is_needed: &dyn Fn(&Path) -> bool,
+    ) -> io::Result<RemovedFiles> {
+        Ok(RemovedFiles::default())
+    }
+}
+
 /// A file or directory beside a session.
 struct SideFile {
     path: PathBuf,
@@ -58,29 +98,27 @@ enum Kind {
     Changes,
 }
 
-impl SessionStore {
-    /// Removes the oldest side files of a session until they have at most `most_bytes` together; 0 is no limit. Files
-    /// for which `is_needed` holds stay, and so do those of the last hour.
-    ///
-    /// # Errors
-    /// The directory cannot be read, or a file cannot be removed.
-    pub fn trim_side_files(
+impl SideFiles for SessionStore {
+    fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
+        Self::artifact_directory(self, key)
+    }
+
+    fn job_directory(&self, key: &SessionKey) -> PathBuf {
+        Self::job_directory(self, key)
+    }
+
+    fn trim(
         &self,
         key: &SessionKey,
         most_bytes: u64,
         is_needed: &dyn Fn(&Path) -> bool,
     ) -> io::Result<RemovedFiles> {
-        let mut found = side_files(&self.artifact_directory(key))?;
+        let mut found = side_files(&Self::artifact_directory(self, key))?;
         found.retain(|file| file.kind != Kind::Changes);
         trim(found, limit(most_bytes), MOST_FILES, is_needed)
     }
 
-    /// As [`SessionStore::trim_side_files`], for all sessions of this directory together, with what undo needs. It looks at
-    /// most once in an hour, and does nothing in between. Sessions that are open elsewhere keep everything.
-    ///
-    /// # Errors
-    /// As for [`SessionStore::trim_side_files`].
-    pub fn trim_all_side_files(
+    fn trim_all(
         &self,
         most_bytes: u64,
         is_needed: &dyn Fn(&Path) -> bool,
@@ -99,7 +137,9 @@ impl SessionStore {
         }
         trim(found, most_bytes, usize::MAX, is_needed)
     }
+}
 
+impl SessionStore {
     /// Whether nobody has looked for an hour. Then the next hour begins.
     fn is_time_to_look(&self) -> io::Result<bool> {
         let path = self.directory().join(LOOKED);

@@ -35,7 +35,7 @@ fn what_decides_about_a_session_is_closed_wherever_it_is() {
     let home = Home::new(Environment::default(), paths);
     let options = SessionOptions { session: Some("trip".to_owned()), ..SessionOptions::default() };
     let session = SessionConfig::new(home, Arc::new(config), &options).unwrap();
-    let artifacts = session.home.sessions().artifact_directory(&session.session_key);
+    let artifacts = session.home.side_files().artifact_directory(&session.session_key);
 
     let closed = session.closed_paths();
 

@@ -48,7 +48,7 @@ pub(crate) fn apply(
         limit: Duration::from_secs(config.config.tools.approvals.timeout_seconds),
         context: ToolContext {
             working_directory: config.working_directory().to_owned(),
-            artifact_directory: params.stores.sessions.artifact_directory(&config.session_key),
+            artifact_directory: params.stores.side_files.artifact_directory(&config.session_key),
             max_result_chars: params.rules.max_tool_result_chars,
             workspace_only: params.rules.workspace_only,
             closed: Arc::clone(&params.rules.closed),

@@ -75,7 +75,7 @@ impl SessionConfig {
         params.hooks = command_hooks(&self.config, run)?;
         params.hooks.push(Arc::new(OutputsHook {
             known: self.known_secrets(),
-            directory: self.home.sessions().artifact_directory(&self.session_key),
+            directory: self.home.side_files().artifact_directory(&self.session_key),
         }));
         params.hooks.extend(self.quota_hook());
         params.project = self.project_instructions().await;
@@ -136,6 +136,7 @@ impl SessionConfig {
     fn stores(&self) -> RunStores {
         RunStores {
             sessions: self.sessions(),
+            side_files: Arc::clone(self.home.side_files()),
             spending: Arc::clone(&self.home.stores().spending),
             keys: Some(self.home.keys_of(&self.agent)),
         }

@@ -40,7 +40,7 @@ impl SessionConfig {
     }
 
     fn counted_place(&self) -> Option<CountedPlace> {
-        let scratch = self.home.sessions().artifact_directory(&self.session_key);
+        let scratch = self.home.side_files().artifact_directory(&self.session_key);
         Some(CountedPlace { workspace: self.own_workspace()?.to_owned(), scratch })
     }
 

@@ -100,7 +100,7 @@ struct Arguments {
 
 impl NodesTool {
     pub(super) fn new(delivery: Weak<Delivery>, session: &SessionConfig) -> Self {
-        let directory = session.home.sessions().artifact_directory(&session.session_key);
+        let directory = session.home.side_files().artifact_directory(&session.session_key);
         Self { delivery, directory }
     }
 

@@ -15,7 +15,7 @@ use crate::search::Found;
 use crate::{
     About, AboutEntry, Catalog, CreateSession, Entry, EntryId, Fork, ForkOrigin, IndexRepair,
     IndexedSession, LockWait, MetaPatch, MovedAside, PruneReport, PruneScope, ReadSession, Role,
-    SearchQuery, SearchReport, SearchScope, SessionEntry, SessionError, SessionKey, Sessions,
+    SearchQuery, SearchReport, SearchScope, SessionEntry, SessionError, SessionKey, SideFiles as _,
     UpdatedAt, indexed_title, now_ms,
 };
 

@@ -45,13 +45,13 @@ impl Sessions {
     }
 
     fn trim(&self, session: &str, most: u64) -> RemovedFiles {
-        self.store.trim_side_files(&Self::key(session), most, &|_| false).unwrap()
+        self.store.trim(&Self::key(session), most, &|_| false).unwrap()
     }
 
     fn trim_all(&self, most: u64) -> RemovedFiles {
         // As if the last look were long ago.
         let _ = fs::remove_file(self.store.directory().join(LOOKED));
-        self.store.trim_all_side_files(most, &|_| false).unwrap()
+        self.store.trim_all(most, &|_| false).unwrap()
     }
 }
 
@@ -86,7 +86,7 @@ fn what_a_job_needs_stays() {
     sessions.put("one", "b", 100, 40);
     let is_needed = |path: &Path| path == needed;
     let key = Sessions::key("one");
-    let removed = sessions.store.trim_side_files(&key, 100, &is_needed).unwrap();
+    let removed = sessions.store.trim(&key, 100, &is_needed).unwrap();
     assert_eq!(
         (removed, sessions.names("one")),
         (RemovedFiles { files: 1, bytes: 100 }, vec!["a".to_owned()])
@@ -159,7 +159,7 @@ fn all_sessions_together_have_a_limit_and_open_ones_keep_everything() {
 fn all_sessions_are_looked_at_once_in_an_hour() {
     let sessions = Sessions::new();
     sessions.put("one", "a", 100, 50);
-    let trim = || sessions.store.trim_all_side_files(1, &|_| false).unwrap().files;
+    let trim = || sessions.store.trim_all(1, &|_| false).unwrap().files;
     assert_eq!(trim(), 1);
     sessions.put("one", "b", 100, 50);
     assert_eq!(trim(), 0);

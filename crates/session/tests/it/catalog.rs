@@ -9,7 +9,7 @@ use std::time::Duration;
 use myclaw_session::{
     Case, Catalog, Entry, EntryId, LockWait, MemorySessions, MetaPatch, PruneScope, Role,
     SearchQuery, SearchScope, SessionError, SessionKey, SessionStore, SessionUse, Sessions,
-    TailLimit, TranscriptMessage, UpdatedAt,
+    SideFiles, TailLimit, TranscriptMessage, UpdatedAt,
 };
 use serde_json::Map;
 
@@ -19,13 +19,16 @@ use crate::{Push as _, assistant, compaction, texts, user, work};
 struct Subject {
     _home: tempfile::TempDir,
     sessions: Arc<dyn Sessions>,
+    side_files: Arc<dyn SideFiles>,
     catalog: Arc<dyn Catalog>,
 }
 
 impl Subject {
-    fn of<T: Sessions + Catalog + 'static>(home: tempfile::TempDir, store: T) -> Self {
+    fn of<T: Sessions + Catalog + SideFiles + 'static>(home: tempfile::TempDir, store: T) -> Self {
         let store = Arc::new(store);
-        Self { _home: home, sessions: Arc::clone(&store) as Arc<dyn Sessions>, catalog: store }
+        let side_files = Arc::clone(&store) as Arc<dyn SideFiles>;
+        let sessions = Arc::clone(&store) as Arc<dyn Sessions>;
+        Self { _home: home, sessions, side_files, catalog: store }
     }
 
     fn write(&self, key: &SessionKey, messages: &[TranscriptMessage]) {
@@ -450,8 +453,11 @@ fn a_deleted_session_leaves_nothing_and_its_name_is_free() {
         };
         sessions.inbox(&work()).push(&waiting).unwrap();
         let id = sessions.session_id(&work()).unwrap();
-        for directory in [sessions.artifact_directory(&work()), sessions.job_directory(&work())] {
-            std::fs::create_dir_all(&directory).unwrap();
+        let side_files = &subject.side_files;
+        let directories =
+            [side_files.artifact_directory(&work()), side_files.job_directory(&work())];
+        for directory in &directories {
+            std::fs::create_dir_all(directory).unwrap();
             std::fs::write(directory.join("file"), "x").unwrap();
         }
         assert_eq!(subject.with_text("needle").len(), 2);
@@ -460,8 +466,7 @@ fn a_deleted_session_leaves_nothing_and_its_name_is_free() {
         assert_eq!(subject.listed(), [key("work-2")]);
         assert!(catalog.read(&work()).unwrap().is_none());
         assert_eq!(sessions.inbox(&work()).pending().unwrap(), []);
-        assert!(!sessions.artifact_directory(&work()).exists());
-        assert!(!sessions.job_directory(&work()).exists());
+        assert!(directories.iter().all(|directory| !directory.exists()));
         assert!(!catalog.delete(&work()).unwrap(), "it is gone");
         subject.write(&work(), &[user("again")]);
         assert_eq!(subject.texts(&work()), ["again"]);

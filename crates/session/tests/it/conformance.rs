@@ -10,7 +10,7 @@ use std::time::Duration;
 use myclaw_session::{
     Entry, EntryId, JsonSessions, Keeper, LockWait, MemorySessions, MessageSearch, Meta, MetaPatch,
     OpenSession, QueuedKind, QueuedMessage, Reduction, ReductionEntry, Role, SessionError,
-    SessionKey, SessionStore, Sessions, TailLimit, TranscriptMessage,
+    SessionKey, SessionStore, Sessions, SideFiles, TailLimit, TranscriptMessage,
 };
 use serde_json::{Map, Value, json};
 
@@ -20,6 +20,7 @@ use crate::{Push as _, assistant, compaction, limit_in_bytes, texts, user, work}
 struct Subject {
     home: tempfile::TempDir,
     store: Arc<dyn Sessions>,
+    side_files: Arc<dyn SideFiles>,
     reopen: fn(&Path, &dyn Sessions) -> Arc<dyn Sessions>,
     /// Takes the session from its owner.
     lose: fn(&Subject),
@@ -59,9 +60,19 @@ fn of_each(check: impl Fn(&Subject)) {
     REOPENED.set(Some(store.clone()));
     check(&Subject {
         home,
+        side_files: Arc::new(store.clone()),
         store: Arc::new(store),
         reopen: |_, _| Arc::new(REOPENED.with_borrow(|store| store.clone().unwrap())),
         lose: |_| REOPENED.with_borrow(|store| store.as_ref().unwrap().lose(&work())),
+    });
+}
+
+/// The same without the documents, which keep an append of an owner in its process until it is synced.
+fn of_each_that_keeps_each_append(check: impl Fn(&Subject)) {
+    of_each(|subject| {
+        if !subject.store.describe(&work()).ends_with(".json") {
+            check(subject);
+        }
     });
 }
 
@@ -76,6 +87,7 @@ fn of_each_in_files(check: impl Fn(&Subject)) {
     let store = Arc::new(SessionStore::new(home.path().join("sessions")));
     check(&Subject {
         home,
+        side_files: Arc::<_>::clone(&store) as Arc<dyn SideFiles>,
         store,
         reopen: |directory, _before| Arc::new(SessionStore::new(directory)),
         lose: Subject::remove_lock_file,
@@ -84,6 +96,7 @@ fn of_each_in_files(check: impl Fn(&Subject)) {
     let store = Arc::new(JsonSessions::new(home.path().join("sessions")));
     check(&Subject {
         home,
+        side_files: Arc::<_>::clone(&store) as Arc<dyn SideFiles>,
         store,
         reopen: |directory, before| {
             let store = JsonSessions::new(directory);
@@ -332,8 +345,8 @@ fn files_beside_a_session_have_names_of_their_own() {
             let store = &subject.store;
             [
                 PathBuf::from(store.describe(key)),
-                store.artifact_directory(key),
-                store.job_directory(key),
+                subject.side_files.artifact_directory(key),
+                subject.side_files.job_directory(key),
             ]
         };
         assert_eq!(paths(&work()), paths(&work()));
@@ -459,6 +472,73 @@ fn whereabouts_reads_inbox_and_log_and_settles_what_both_have() {
         assert_eq!((search.1, search.2.len()), (vec![other.id], 3), "the log does not have it");
         assert_eq!(inbox.pending().unwrap(), [other]);
         subject.restarted().sync(&work()).unwrap();
+    });
+}
+
+/// Searches for one message, and does something else at each row.
+struct Meanwhile<F>(EntryId, bool, F);
+
+impl<F: FnMut()> MessageSearch for Meanwhile<F> {
+    fn waiting(&mut self, pending: &[QueuedMessage]) -> ControlFlow<()> {
+        self.1 |= pending.iter().any(|message| message.id == self.0);
+        ControlFlow::Continue(())
+    }
+
+    fn row(&mut self, row: TranscriptMessage) -> ControlFlow<()> {
+        self.1 |= row.id == self.0;
+        (self.2)();
+        ControlFlow::Continue(())
+    }
+
+    fn has_found(&self, _: EntryId) -> bool {
+        false
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_search_for_a_message() {
+    of_each(|subject| {
+        let mut log = subject.open();
+        log.push(&[user("q").into(), assistant("a").into()]).unwrap();
+        log.sync_handle().sync().unwrap();
+        let inbox = subject.store.inbox(&work());
+        inbox.push(&waiting("first", Keeper::Inbox)).unwrap();
+        let others = subject.restarted().inbox(&work());
+        let push = || others.push(&waiting("meanwhile", Keeper::Inbox)).unwrap();
+        let mut search = Meanwhile(EntryId::generate(), false, || {
+            assert!(others.try_hold().is_ok(), "the search holds the inbox");
+            push();
+        });
+        subject.restarted().whereabouts(&work(), &mut search).unwrap();
+        assert!(!search.1);
+        assert_eq!(inbox.pending().unwrap().len(), 3);
+    });
+}
+
+#[test]
+fn a_message_that_is_taken_during_a_search_is_found() {
+    of_each_that_keeps_each_append(|subject| {
+        let mut log = subject.open();
+        log.push(&[user("q").into()]).unwrap();
+        let inbox = subject.store.inbox(&work());
+        for number in 0..200 {
+            let message = waiting(&number.to_string(), Keeper::Sender);
+            inbox.push(&message).unwrap();
+            let row = TranscriptMessage { id: message.id, ..user("taken") };
+            std::thread::scope(|scope| {
+                let taking = scope.spawn(|| {
+                    let mut held = inbox.hold().unwrap().unwrap();
+                    log.push(&[row.into()]).unwrap();
+                    held.settle_taken(std::slice::from_ref(&message), &[message.id]).unwrap();
+                });
+                while !taking.is_finished() {
+                    let mut search = Meanwhile(message.id, false, || {});
+                    subject.restarted().whereabouts(&work(), &mut search).unwrap();
+                    assert!(search.1, "message {number} is nowhere");
+                }
+            });
+        }
+        assert_eq!(inbox.pending().unwrap(), []);
     });
 }
 

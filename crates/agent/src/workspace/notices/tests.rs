@@ -72,7 +72,7 @@ fn a_session_that_moves_says_so_in_its_first_run() {
 #[tokio::test]
 async fn removed_side_files_are_said() {
     let (_home, config) = session(json!({"sideFiles": {"sessionMb": 1}}), STRANGER);
-    let directory = config.home.sessions().artifact_directory(&config.session_key);
+    let directory = config.home.side_files().artifact_directory(&config.session_key);
     fs::create_dir_all(&directory).unwrap();
     for name in ["a.log", "b.log"] {
         let file = fs::File::create(directory.join(name)).unwrap();
