@@ -4,9 +4,14 @@
 //! violation panics.
 #![expect(clippy::expect_used, clippy::panic, reason = "a check that fails is a failed test")]
 
+mod claims;
 pub mod crash;
 mod many;
 
+pub use claims::{
+    a_holder_that_wakes_late_is_fenced, a_thing_has_one_holder, claims_survive_a_clock_that_jumps,
+    what_a_dead_holder_left_goes_to_one, what_is_released_is_free_at_once,
+};
 pub use many::{
     blobs_are_whole, no_record_is_missed, partitions_are_apart, queues_are_watched,
     the_last_place_follows_the_order_of_the_store, two_see_each_other,

@@ -7,12 +7,13 @@
 //! [`MemoryStore`] the one for tests. With the feature `conformance`, the module of that name holds the tests that every
 //! implementation passes.
 //!
-//! Those who use a store read and write rows with [`Records`].
+//! Those who use a store read and write rows with [`Records`], and share things with [`Claims`].
 //!
 //! This crate does not know what the records mean, and nothing about HTTP or channels.
 #![forbid(unsafe_code)]
 
 mod blob;
+mod claims;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use blob::{Blob, MAX_BLOB_BYTES};
+pub use claims::{Claims, Held, SteadyClock};
 pub use error::StoreError;
 pub use futures_util::future::BoxFuture;
 pub use memory::MemoryStore;
@@ -85,8 +87,9 @@ pub trait Store: Send + Sync + 'static {
         most: usize,
     ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>>;
 
-    /// Claims the first records of a queue that nobody else has claimed. A record whose lease has ended can be claimed
-    /// again; the new claim has a higher epoch, and a write under the old one is refused.
+    /// Claims the first records of a queue that nobody has claimed. A record whose lease has ended can be claimed again; the
+    /// new claim has a higher epoch, also if the record was removed and inserted between, and a write under the old one is
+    /// refused.
     ///
     /// # Errors
     /// The store cannot be read or written.
@@ -99,7 +102,7 @@ pub trait Store: Send + Sync + 'static {
     /// second after the change. That a lease ends is no change.
     fn watch(&self, queue: QueueId) -> QueueWatch;
 
-    /// Makes a lease end `lease` from now. False if somebody else has claimed the record since, or it is gone.
+    /// Makes a lease end `lease` from now; 0 ends it at once. False if somebody else has claimed the record since, or it is gone.
     ///
     /// # Errors
     /// The store cannot be read or written.
