@@ -144,6 +144,7 @@ const CRATES: [(&str, &[&str]); 34] = [
     ("config", &["schedule", "files"]),
     ("skills", &["files"]),
     ("channels", &["proxy"]),
+    ("store-postgres", &["store"]),
     ("store", &["files"]),
     ("schedule", &[]),
     ("embed", &["files", "proxy"]),

@@ -172,6 +172,11 @@ pub const ALL: &[Variable] = &[
     of(Tests, "MYCLAW_OPENAI_NODE", "the package `openai` from npm"),
     of(Tests, "MYCLAW_OPENAI_PYTHON", "a Python with `openai`"),
     of(Tests, "MYCLAW_PLAYWRIGHT", "the package `playwright-core`"),
+    of(
+        Tests,
+        "MYCLAW_POSTGRES",
+        "a directory with PostgreSQL: `bin/initdb`, `bin/pg_ctl` and the rest",
+    ),
     of(Tests, "MYCLAW_SLIXMPP_PYTHON", "a Python with `slixmpp`"),
     of(Tests, "MYCLAW_SYNAPSE_PYTHON", "a Python with Synapse"),
     of(Tests, "MYCLAW_TELEGRAM_TEST_API", "the package `telegram-test-api`"),

@@ -239,6 +239,7 @@ pub async fn limits_hold(store: Arc<dyn Store>) {
         insert(&RecordId::new("thing", long.clone()), "", None),
         insert(&RecordId::new(long.clone(), "key"), "", None),
         insert(&RecordId::new("thing", ""), "", None),
+        insert(&RecordId::new("thing", "k\0"), "", None),
         insert(&RecordId::new("thing", "key"), "", Some(Place::new(long, 0))),
         insert(&RecordId::new("thing", "key"), "", Some(Place::new("queue", u64::MAX))),
     ] {

@@ -71,6 +71,25 @@ pub enum StoreError {
     /// Others change the same record all the time.
     #[error("the record {0} of the store is being changed by others; try again")]
     Contended(String),
+    /// A database server cannot be used. Nothing of a write is stored.
+    #[error("the database {server} {problem}")]
+    Database {
+        /// The server and the database.
+        server: String,
+        /// What is wrong and what to do, in words that follow the name.
+        problem: String,
+    },
+    /// A database server did not say whether a write is stored, and it could not be asked in time.
+    #[error(
+        "the database {server} {problem}; a write was under way, and whether it is stored is unknown until the database \
+         answers again"
+    )]
+    Unconfirmed {
+        /// The server and the database.
+        server: String,
+        /// As in [`StoreError::Database`].
+        problem: String,
+    },
     /// The store was closed while the call waited. Whether a write is stored is unknown.
     #[error("the store is closed; start the program again")]
     Closed,

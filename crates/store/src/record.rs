@@ -226,6 +226,10 @@ fn check_name(what: &str, name: &str) -> Result<(), StoreError> {
             let why = format!("{what} has {length} bytes, more than {MAX_KEY_BYTES}");
             Err(StoreError::Unusable(why))
         }
+        // PostgreSQL has no text with it, and all stores refuse the same.
+        _ if name.contains('\0') => {
+            Err(StoreError::Unusable(format!("{what} holds the character NUL")))
+        }
         _ => Ok(()),
     }
 }

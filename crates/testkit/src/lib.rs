@@ -31,6 +31,7 @@ mod marks;
 mod mcp;
 mod obedient;
 mod pairing;
+mod postgres;
 mod process;
 mod random;
 mod record;
@@ -54,6 +55,7 @@ pub use marks::SPEAKER_MARKS;
 pub use mcp::{MCP_SERVER, McpHttpServer, mcp_server};
 pub use obedient::{instruction, label_of};
 pub use pairing::{Violation, validate_body, validate_pairing};
+pub use postgres::PostgresServer;
 pub use process::{
     ChildOutput, RunningChild, Signal, is_running, peak_memory, send_signal, wait_until_gone,
 };

@@ -1,0 +1,137 @@
+//! Where the database is, and how the connection to it is protected.
+
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+
+use crate::tls::Tls;
+
+/// How long the kernel waits for a sign of life: `keepalives_idle`, then three more every `keepalives_interval`.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(3);
+/// How long bytes may stay unconfirmed by the other side.
+const UNCONFIRMED: Duration = Duration::from_secs(20);
+
+/// The address of a database. It holds the password, which no output shows.
+#[derive(Clone)]
+pub struct Address {
+    pub(crate) config: Config,
+    pub(crate) tls: Tls,
+    server: String,
+}
+
+impl Address {
+    /// Reads `postgresql://user:password@host:port/database`, with the parameters of libpq behind a `?`. Several hosts are
+    /// separated by commas; the one that takes writes is used.
+    ///
+    /// `sslmode` is `verify-full` or `disable`. Without it, connections to other machines are encrypted and the certificate is
+    /// verified; those over the loopback interface or a Unix socket are not encrypted. `sslrootcert` names a PEM file with
+    /// the certificates to trust instead of those of the system.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong. It does not contain the password.
+    pub fn parse(url: &str) -> Result<Self, String> {
+        if !["postgresql://", "postgres://"].iter().any(|scheme| url.starts_with(scheme)) {
+            return Err("the address of the database must begin with postgresql://".to_owned());
+        }
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let (mut rest, mut mode, mut roots) = (Vec::new(), None, None);
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = percent_decode_str(value).decode_utf8_lossy().into_owned();
+            match name {
+                "sslmode" => mode = Some(value),
+                "sslrootcert" => roots = Some(value).filter(|roots| roots != "system"),
+                _ => rest.push(pair),
+            }
+        }
+        let query = rest.join("&");
+        let text = if query.is_empty() { base.to_owned() } else { format!("{base}?{query}") };
+        // Messages of the library name the parameter, not its value.
+        let mut config: Config = text.parse().map_err(|error: tokio_postgres::Error| {
+            let why = std::error::Error::source(&error).map(ToString::to_string);
+            format!(
+                "the address of the database cannot be read: {}",
+                why.unwrap_or_else(|| error.to_string())
+            )
+        })?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err("the address of the database names no host".to_owned());
+        }
+        let encrypts = match mode.as_deref() {
+            Some("disable") => false,
+            Some("verify-full" | "verify-ca" | "require") => true,
+            None => roots.is_some() || !is_local(&config),
+            Some(other) => {
+                return Err(format!(
+                    "sslmode={other} would accept a connection that is not protected; use sslmode=verify-full, or \
+                     sslmode=disable for one that is protected in another way"
+                ));
+            }
+        };
+        config.ssl_mode(if encrypts { SslMode::Require } else { SslMode::Disable });
+        let tls = if encrypts { Tls::verified(roots.as_deref())? } else { Tls::none() };
+        config
+            .target_session_attrs(TargetSessionAttrs::ReadWrite)
+            .keepalives_idle(KEEPALIVE_IDLE)
+            .keepalives_interval(KEEPALIVE_INTERVAL)
+            .keepalives_retries(3)
+            .tcp_user_timeout(UNCONFIRMED);
+        if config.get_application_name().is_none() {
+            config.application_name("myclaw");
+        }
+        let server = server_of(&config);
+        Ok(Self { config, tls, server })
+    }
+
+    /// The server and the database, for people.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+}
+
+impl std::fmt::Debug for Address {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Address").field(&self.server).finish()
+    }
+}
+
+/// Whether nothing of the connection leaves this machine.
+fn is_local(config: &Config) -> bool {
+    let host = |host: &Host| match host {
+        Host::Tcp(name) => {
+            name == "localhost"
+                || name.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+        }
+        Host::Unix(_) => true,
+    };
+    // An address decides where a connection goes, whatever name stands next to it.
+    match config.get_hostaddrs() {
+        [] => config.get_hosts().iter().all(host),
+        addresses => addresses.iter().all(std::net::IpAddr::is_loopback),
+    }
+}
+
+fn server_of(config: &Config) -> String {
+    let port = |at: usize| {
+        let ports = config.get_ports();
+        ports.get(at).or(ports.first()).copied().unwrap_or(5432)
+    };
+    let name = |host: &Host| match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(path) => path.display().to_string(),
+    };
+    let mut hosts: Vec<String> = config.get_hosts().iter().map(name).collect();
+    if hosts.is_empty() {
+        hosts = config.get_hostaddrs().iter().map(ToString::to_string).collect();
+    }
+    let hosts: Vec<String> =
+        hosts.iter().enumerate().map(|(at, host)| format!("{host}:{}", port(at))).collect();
+    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
+    format!("{}/{database}", hosts.join(","))
+}
+
+#[cfg(test)]
+mod tests;

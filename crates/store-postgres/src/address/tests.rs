@@ -1,0 +1,46 @@
+use tokio_postgres::config::SslMode;
+
+use super::Address;
+
+#[test]
+fn connections_that_leave_the_machine_are_encrypted_unless_somebody_says_otherwise() {
+    let cases = [
+        ("postgresql://me@db.example.org/x", SslMode::Require),
+        ("postgres://me@db.example.org:6000,localhost/x", SslMode::Require),
+        ("postgresql://me@db.example.org/x?sslmode=disable", SslMode::Disable),
+        ("postgresql://me@localhost/x", SslMode::Disable),
+        ("postgresql://me@[::1]:5433/x?connect_timeout=3", SslMode::Disable),
+        ("postgresql://me@%2Frun%2Fpostgresql/x", SslMode::Disable),
+        ("postgresql://me@localhost/x?sslmode=require", SslMode::Require),
+        // The name is only what the certificate is for.
+        ("postgresql://me@localhost/x?hostaddr=192.0.2.1", SslMode::Require),
+    ];
+    for (url, mode) in cases {
+        let address = Address::parse(url).unwrap();
+        assert_eq!(address.config.get_ssl_mode(), mode, "{url}");
+    }
+}
+
+#[test]
+fn the_server_is_named_without_user_and_password() {
+    let url = "postgresql://me:secret@one.example.org,two.example.org:6000/x?sslmode=disable";
+    let address = Address::parse(url).unwrap();
+    assert_eq!(address.server(), "one.example.org:5432,two.example.org:6000/x");
+    assert_eq!(format!("{address:?}"), r#"Address("one.example.org:5432,two.example.org:6000/x")"#);
+}
+
+#[test]
+fn an_address_that_cannot_be_used_says_why() {
+    let cases = [
+        ("mysql://me@localhost/x", "must begin with postgresql://"),
+        ("postgresql:///x", "names no host"),
+        ("postgresql://me:secret@localhost:port/x", "cannot be read"),
+        ("postgresql://me:secret@localhost/x?unknown=1", "unknown"),
+        ("postgresql://me:secret@localhost/x?sslmode=prefer", "use sslmode=verify-full"),
+        ("postgresql://me:secret@localhost/x?sslrootcert=/nowhere/ca.pem", "/nowhere/ca.pem"),
+    ];
+    for (url, wanted) in cases {
+        let said = Address::parse(url).err().unwrap();
+        assert!(said.contains(wanted) && !said.contains("secret"), "{url} gave: {said}");
+    }
+}

@@ -1,0 +1,168 @@
+//! The store of several machines: a PostgreSQL database behind the trait [`Store`].
+//!
+//! Everything that must hold is a condition in one transaction. A transaction that writes first takes the lock of its
+//! partition, a row with the counter that gives versions, epochs and positions. So the numbers of a partition are committed
+//! in their order, no scan misses a record that a slower transaction commits later with a lower number, and no two
+//! transactions can wait for each other. Calls that wait meanwhile in this process share the next transaction.
+//!
+//! A connection that breaks while `COMMIT` is on its way leaves open whether it happened. Each transaction therefore stores a
+//! receipt; the next attempt, which waits for the lock of the partition and so for the end of the earlier transaction, looks
+//! for it before it does anything.
+//!
+//! Only sessions of one transaction each are used, so a pooler in transaction mode may stand between, except for
+//! notifications: without them watches notice changes by polling.
+//!
+//! This crate knows nothing of what the records mean, and nothing of the config file.
+#![forbid(unsafe_code)]
+
+mod address;
+mod failure;
+mod group;
+mod hints;
+mod pool;
+mod read;
+mod schema;
+mod tls;
+mod write;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use myclaw_store::{
+    Batch, BoxFuture, Claim, ClaimRequest, Commit, Cursor, MAX_SCAN, QueueId, QueueWatch, Record,
+    RecordId, Store, StoreClock, StoreError, Watches,
+};
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+
+pub use address::Address;
+use pool::Pool;
+use write::{Task, Writers};
+
+/// How a store uses its database.
+#[derive(Clone)]
+pub struct Options {
+    /// How long a call tries again while the database cannot be reached.
+    pub patience: Duration,
+    /// Most connections, without the one that waits for notifications.
+    pub connections: usize,
+    /// How often the watches of a queue wake in any case. A store promises a second.
+    pub poll: Duration,
+    /// Another clock for the leases than that of the database, for tests: milliseconds since the Unix epoch.
+    pub clock: Option<StoreClock>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            patience: Duration::from_secs(30),
+            connections: 8,
+            poll: Duration::from_millis(750),
+            clock: None,
+        }
+    }
+}
+
+/// A store in a PostgreSQL database. Several processes may have it open.
+pub struct PostgresStore {
+    pool: Arc<Pool>,
+    writers: Arc<Writers>,
+    watches: Arc<Watches>,
+    /// What waits for notifications and sends them.
+    background: [AbortHandle; 2],
+}
+
+impl PostgresStore {
+    /// Connects to the database, and creates or updates its tables. The store works as long as the runtime in which this is
+    /// called.
+    ///
+    /// # Errors
+    /// The database cannot be reached or used, or a newer version of this program has been there.
+    pub async fn open(address: Address, options: Options) -> Result<Self, StoreError> {
+        let pool = Arc::new(Pool::new(address, &options));
+        schema::prepare(&pool).await?;
+        let watches = Arc::new(Watches::polling(options.poll));
+        let (hints, background) = hints::start(&pool, &watches);
+        let writers =
+            Arc::new(Writers::new(Arc::clone(&pool), Arc::clone(&watches), hints, options.clock));
+        Ok(Self { pool, writers, watches, background })
+    }
+
+    async fn write<T>(
+        &self,
+        partition: &myclaw_store::Partition,
+        task: impl FnOnce(write::Reply<T>) -> Task,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.writers.submit(partition, task(reply));
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+impl Store for PostgresStore {
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Commit, StoreError>> {
+        Box::pin(async move {
+            batch.check()?;
+            let first = batch.writes.first().map(myclaw_store::Write::id);
+            let claimed = batch.under.first().map(|claim| &claim.id);
+            let partition = first.or(claimed).map(|id| id.partition.clone());
+            let partition = partition.unwrap_or(myclaw_store::Partition::MAIN);
+            self.write(&partition, |reply| Task::Commit(batch, reply)).await
+        })
+    }
+
+    fn get(&self, id: RecordId) -> BoxFuture<'_, Result<Option<Record>, StoreError>> {
+        Box::pin(async move {
+            id.check()?;
+            read::get(&self.pool, &id).await
+        })
+    }
+
+    fn scan(
+        &self,
+        queue: QueueId,
+        after: Option<Cursor>,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
+        Box::pin(async move {
+            queue.check()?;
+            read::scan(&self.pool, &queue, after, most.min(MAX_SCAN)).await
+        })
+    }
+
+    fn claim(
+        &self,
+        request: ClaimRequest,
+    ) -> BoxFuture<'_, Result<Vec<(Record, Claim)>, StoreError>> {
+        Box::pin(async move {
+            request.check()?;
+            let request = ClaimRequest { most: request.most.min(MAX_SCAN), ..request };
+            let partition = request.queue.partition.clone();
+            self.write(&partition, |reply| Task::Claim(request, reply)).await
+        })
+    }
+
+    fn watch(&self, queue: QueueId) -> QueueWatch {
+        self.watches.watch(queue)
+    }
+
+    fn renew(&self, claim: Claim, lease: Duration) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(async move {
+            claim.id.check()?;
+            let partition = claim.id.partition.clone();
+            self.write(&partition, |reply| Task::Renew(claim, lease, reply)).await
+        })
+    }
+}
+
+impl std::fmt::Debug for PostgresStore {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("PostgresStore").field(&self.pool.server()).finish()
+    }
+}
+
+impl Drop for PostgresStore {
+    fn drop(&mut self) {
+        self.background.iter().for_each(AbortHandle::abort);
+    }
+}

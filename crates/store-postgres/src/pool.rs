@@ -1,0 +1,176 @@
+//! A few connections, which are made when they are needed and again when they broke.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use futures_util::future::poll_fn;
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{AsyncMessage, Client, Error, Row};
+
+use myclaw_store::StoreError;
+
+use crate::failure::Failure;
+use crate::{Address, Options};
+
+/// How long a connection may take to be ready.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long the server may take for one answer, a commit excepted.
+pub(crate) const ANSWER: Duration = Duration::from_secs(15);
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A parameter of a statement with its type, so that the server need not be asked for it.
+pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// The connections of a store.
+pub(crate) struct Pool {
+    address: Address,
+    patience: Duration,
+    idle: Mutex<Vec<Client>>,
+    places: Semaphore,
+}
+
+/// A connection that is lent. It is closed when this is dropped, unless it is given back: something may be unfinished on it.
+pub(crate) struct Lent<'p> {
+    client: Client,
+    pool: &'p Pool,
+    _place: SemaphorePermit<'p>,
+}
+
+impl Pool {
+    pub(crate) fn new(address: Address, options: &Options) -> Self {
+        Self {
+            address,
+            patience: options.patience,
+            idle: Mutex::default(),
+            places: Semaphore::new(options.connections.max(1)),
+        }
+    }
+
+    /// The server and the database, for people.
+    pub(crate) fn server(&self) -> &str {
+        self.address.server()
+    }
+
+    /// The attempts of one call.
+    pub(crate) fn attempts(&self) -> Attempts {
+        Attempts { until: Instant::now() + self.patience }
+    }
+
+    pub(crate) async fn get(&self) -> Result<Lent<'_>, Failure> {
+        // Nobody closes the semaphore.
+        let place = self.places.acquire().await.map_err(|_| Failure::lasting("is closed"))?;
+        let idle = {
+            let mut idle = self.idle.lock();
+            idle.retain(|client| !client.is_closed());
+            idle.pop()
+        };
+        let client = match idle {
+            Some(client) => client,
+            None => self.connect(|_| {}).await?.0,
+        };
+        Ok(Lent { client, pool: self, _place: place })
+    }
+
+    /// A new connection, and the task that serves it until it ends. `notified` gets the payload of each notification.
+    pub(crate) async fn connect(
+        &self,
+        notified: impl Fn(&str) + Send + 'static,
+    ) -> Result<(Client, JoinHandle<()>), Failure> {
+        let connecting = self.address.config.connect(self.address.tls.clone());
+        let late = || Failure::passing("does not answer; check that it runs, and its address");
+        let (client, mut connection) = timeout(CONNECT, connecting).await.map_err(|_| late())??;
+        let served = tokio::spawn(async move {
+            // The client sees the failure in its calls.
+            while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await
+            {
+                if let AsyncMessage::Notification(notification) = message {
+                    notified(notification.payload());
+                }
+            }
+        });
+        Ok((client, served))
+    }
+
+    /// The rows of a statement that writes nothing, or can be carried out twice. It is tried again while the database
+    /// cannot be reached.
+    pub(crate) async fn query(
+        &self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        let attempts = self.attempts();
+        loop {
+            match attempts.within(self.query_once(sql, parameters)).await {
+                Ok(rows) => return Ok(rows),
+                Err(failure) => attempts.after(failure, self.server()).await?,
+            }
+        }
+    }
+
+    async fn query_once(
+        &self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, Failure> {
+        let client = self.get().await?;
+        let rows = answer(client.query_typed(sql, parameters)).await?;
+        client.give_back();
+        Ok(rows)
+    }
+}
+
+/// Waits for an answer of the server, for [`ANSWER`] at most.
+pub(crate) async fn answer<T>(asked: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+    let late = || Failure::passing(format!("did not answer for {} s", ANSWER.as_secs()));
+    Ok(timeout(ANSWER, asked).await.map_err(|_| late())??)
+}
+
+impl Lent<'_> {
+    /// Makes the connection available to others. Nothing must be unfinished on it.
+    pub(crate) fn give_back(self) {
+        if !self.client.is_closed() {
+            self.pool.idle.lock().push(self.client);
+        }
+    }
+}
+
+impl Deref for Lent<'_> {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}
+
+/// The attempts of one call, until its time is over.
+pub(crate) struct Attempts {
+    until: Instant,
+}
+
+impl Attempts {
+    /// Carries out one attempt, for the time that is left.
+    pub(crate) async fn within<T>(
+        &self,
+        attempt: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let late = || Failure::passing("did not answer in time; check its load and its locks");
+        timeout_at(self.until, attempt).await.map_err(|_| late())?
+    }
+
+    /// Waits before the next attempt.
+    ///
+    /// # Errors
+    /// There is no point in another, or no time.
+    pub(crate) async fn after(&self, failure: Failure, server: &str) -> Result<(), StoreError> {
+        if !failure.is_passing() || Instant::now() + PAUSE >= self.until {
+            return Err(failure.into_error(server));
+        }
+        sleep(PAUSE).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! Reading records.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use myclaw_store::{Cursor, Partition, Place, QueueId, Record, RecordId, StoreError, Version};
+
+use crate::failure::Failure;
+use crate::pool::Pool;
+
+/// Bytes of values after which a scan returns what it has.
+const MOST_SCANNED_BYTES: i64 = 64 * 1024 * 1024;
+
+/// The columns that [`record`] reads.
+pub(crate) const COLUMNS: &str = "kind, key, version, value, queue, place, entered";
+/// The id of the partition with the name `$1`.
+pub(crate) const PARTITION: &str = "(SELECT id FROM myclaw.partition WHERE name = $1)";
+
+pub(crate) async fn get(pool: &Pool, id: &RecordId) -> Result<Option<Record>, StoreError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM myclaw.record WHERE partition = {PARTITION} AND kind = $2 AND key = $3"
+    );
+    let partition = id.partition.as_str();
+    let rows = pool
+        .query(&sql, &[(&partition, Type::TEXT), (&id.kind, Type::TEXT), (&id.key, Type::TEXT)])
+        .await?;
+    Ok(records(pool, &id.partition, &rows)?.pop())
+}
+
+pub(crate) async fn scan(
+    pool: &Pool,
+    queue: &QueueId,
+    after: Option<Cursor>,
+    most: usize,
+) -> Result<Vec<Record>, StoreError> {
+    // The length of a value is known without reading it.
+    let sql = format!(
+        "SELECT {COLUMNS} FROM (
+             SELECT *, sum(octet_length(value)) OVER (ORDER BY place, entered) - octet_length(value) AS bytes FROM (
+                 SELECT {COLUMNS} FROM myclaw.record
+                 WHERE partition = {PARTITION} AND queue = $2 AND (place, entered) > ($3, $4)
+                 ORDER BY place, entered LIMIT $5
+             ) AS first
+         ) AS counted WHERE bytes <= $6 ORDER BY place, entered"
+    );
+    let partition = queue.partition.as_str();
+    let (place, entered) =
+        after.map_or((-1, 0), |after| (stored(after.order), stored(after.entered)));
+    let rows = pool
+        .query(
+            &sql,
+            &[
+                (&partition, Type::TEXT),
+                (&queue.name, Type::TEXT),
+                (&place, Type::INT8),
+                (&entered, Type::INT8),
+                (&stored(most as u64), Type::INT8),
+                (&MOST_SCANNED_BYTES, Type::INT8),
+            ],
+        )
+        .await?;
+    records(pool, &queue.partition, &rows)
+}
+
+fn records(pool: &Pool, partition: &Partition, rows: &[Row]) -> Result<Vec<Record>, StoreError> {
+    let read: Result<Vec<Record>, Failure> =
+        rows.iter().map(|row| Ok(record(partition, row)?)).collect();
+    read.map_err(|failure| failure.into_error(pool.server()))
+}
+
+/// Reads [`COLUMNS`].
+pub(crate) fn record(partition: &Partition, row: &Row) -> Result<Record, tokio_postgres::Error> {
+    let queue: Option<String> = row.try_get(4)?;
+    let order: Option<i64> = row.try_get(5)?;
+    let place = queue.zip(order).map(|(queue, order)| Place { queue, order: number(order) });
+    Ok(Record {
+        id: RecordId { partition: partition.clone(), kind: row.try_get(0)?, key: row.try_get(1)? },
+        version: Version(number(row.try_get(2)?)),
+        value: row.try_get(3)?,
+        place,
+        entered: number(row.try_get(6)?),
+    })
+}
+
+/// A number as the database stores it. All are below 2^63: they are counted from 0, or checked.
+pub(crate) fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The same back.
+pub(crate) fn number(stored: i64) -> u64 {
+    u64::try_from(stored).unwrap_or_default()
+}

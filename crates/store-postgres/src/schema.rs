@@ -1,0 +1,84 @@
+//! The tables, and how an older database becomes one of this version.
+
+use tokio_postgres::Client;
+
+use myclaw_store::StoreError;
+
+use crate::failure::Failure;
+use crate::pool::{Pool, answer};
+
+/// The steps from each format to the next. One that was released never changes; a new one goes at the end.
+const STEPS: [&str; 1] = [include_str!("schema/1.sql")];
+/// The newest format. An older program refuses a newer one.
+const FORMAT: i32 = STEPS.len() as i32;
+/// The lock under which tables are changed: `MyCl` in ASCII.
+const LOCK: i64 = 0x4d79_436c;
+
+/// Creates the tables, or brings them to the newest format.
+pub(crate) async fn prepare(pool: &Pool) -> Result<(), StoreError> {
+    let attempts = pool.attempts();
+    loop {
+        let found = match attempt(pool).await {
+            Ok(found) => found,
+            Err(failure) => {
+                attempts.after(failure, pool.server()).await?;
+                continue;
+            }
+        };
+        if found <= FORMAT {
+            return Ok(());
+        }
+        return Err(StoreError::Database {
+            server: pool.server().to_owned(),
+            problem: format!(
+                "was written by a newer version of this program (format {found}; this version knows {FORMAT}); update \
+                 myclaw, or use another database"
+            ),
+        });
+    }
+}
+
+/// One attempt. Returns the format that was found, and leaves a newer one alone.
+async fn attempt(pool: &Pool) -> Result<i32, Failure> {
+    let client = pool.get().await?;
+    let encoding = answer(client.query_typed_one("SHOW server_encoding", &[])).await?;
+    let encoding: String = encoding.try_get(0)?;
+    if encoding != "UTF8" {
+        return Err(Failure::lasting(format!(
+            "has the encoding {encoding}, which cannot hold all text; create it with createdb --encoding UTF8 --template \
+             template0"
+        )));
+    }
+    // Without the lock first: each start looks, and almost none finds something to do.
+    let mut found = format_of(&client).await?;
+    if found < FORMAT {
+        answer(client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")).await?;
+        let lock = format!("SELECT pg_advisory_xact_lock({LOCK})");
+        answer(client.batch_execute(&lock)).await?;
+        found = format_of(&client).await?;
+        for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
+            // Tables may be large, so a step has no time limit.
+            client.batch_execute(step).await?;
+        }
+        if found < FORMAT {
+            let set = format!("UPDATE myclaw.format SET number = {FORMAT}");
+            answer(client.batch_execute(&set)).await?;
+        }
+        // Not known to have happened, it is looked for by the next attempt.
+        client.batch_execute("COMMIT").await?;
+    }
+    client.give_back();
+    Ok(found)
+}
+
+/// The format of the tables; 0 if there are none.
+async fn format_of(client: &Client) -> Result<i32, Failure> {
+    // Of the tables as they are now: `to_regclass` may answer from a cache of this connection.
+    let sql = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'myclaw' AND tablename = 'format')";
+    let exists: bool = answer(client.query_typed_one(sql, &[])).await?.try_get(0)?;
+    if !exists {
+        return Ok(0);
+    }
+    let sql = "SELECT number FROM myclaw.format";
+    Ok(answer(client.query_typed_one(sql, &[])).await?.try_get(0)?)
+}

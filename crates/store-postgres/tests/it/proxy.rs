@@ -1,0 +1,85 @@
+//! A network between the store and the server, which breaks when a test wants it.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// What happens to a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// The server does not get it.
+    Before,
+    /// The server carries it out, and its answer is lost.
+    After,
+}
+
+/// Passes bytes on, and breaks connections at each commit of some.
+pub(crate) struct Proxy {
+    pub(crate) port: u16,
+    /// Commits so far.
+    pub(crate) commits: Arc<AtomicUsize>,
+}
+
+impl Proxy {
+    /// Breaks the connection at the commits for which `cut` gives something; it gets their number.
+    pub(crate) fn start(to: u16, cut: fn(usize) -> Option<Cut>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let commits = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&commits);
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let (client, commits) = (client.unwrap(), Arc::clone(&counted));
+                let Ok(server) = TcpStream::connect(("127.0.0.1", to)) else { continue };
+                let (from_server, to_client) =
+                    (server.try_clone().unwrap(), client.try_clone().unwrap());
+                thread::spawn(move || pass(from_server, to_client));
+                thread::spawn(move || judge(client, server, &commits, cut));
+            }
+        });
+        Self { port, commits }
+    }
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream) {
+    let mut buffer = [0; 64 * 1024];
+    while let Ok(length @ 1..) = from.read(&mut buffer) {
+        if to.write_all(&buffer[..length]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
+    let _ = from.shutdown(Shutdown::Both);
+}
+
+fn judge(
+    mut client: TcpStream,
+    mut server: TcpStream,
+    commits: &AtomicUsize,
+    cut: fn(usize) -> Option<Cut>,
+) {
+    // A simple query of the protocol: `Q`, a length, the text and a zero byte.
+    const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
+    let mut buffer = [0; 64 * 1024];
+    while let Ok(length @ 1..) = client.read(&mut buffer) {
+        let bytes = &buffer[..length];
+        let at = bytes.windows(COMMIT.len()).position(|window| window == COMMIT);
+        let fate = at.and_then(|_| cut(commits.fetch_add(1, Ordering::SeqCst)));
+        let sent = match (fate, at) {
+            (Some(Cut::Before), Some(at)) => &bytes[..at],
+            _ => bytes,
+        };
+        if fate == Some(Cut::After) {
+            // Its answer must not come back, and the server must get it.
+            let _ = client.shutdown(Shutdown::Both);
+        }
+        if server.write_all(sent).is_err() || fate.is_some() {
+            break;
+        }
+    }
+    // The server sees the end of the stream behind what it got.
+    let _ = server.shutdown(Shutdown::Write);
+    let _ = client.shutdown(Shutdown::Both);
+}
