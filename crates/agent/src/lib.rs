@@ -85,8 +85,8 @@ pub use session::{
     SessionEvent, Work, is_remark,
 };
 pub use session_config::{
-    CRON_CHANNEL, HEARTBEAT_PEER, MAIN_SESSION, PERSON_CHANNEL, RunAdditions, SUBAGENT_CHANNEL,
-    SessionConfig, SessionOptions, call_limits, exhausted_today, spent_today,
+    CRON_CHANNEL, HEARTBEAT_PEER, MAIN_SESSION, PERSON_CHANNEL, RunAdditions, RunOptions,
+    SUBAGENT_CHANNEL, SessionConfig, SessionOptions, call_limits, exhausted_today, spent_today,
 };
 pub use setup::{
     ModelSetUp, NewModel, SetupError, default_agent_key, set_up_model, try_key, usable_model,

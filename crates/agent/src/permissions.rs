@@ -21,12 +21,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use myclaw_config::{AgentId, Config, ConfigPath, Mistake, ResolvedAgent, SandboxRules};
+use myclaw_config::{AgentId, Config, ConfigPath, Mistake, ResolvedAgent, SandboxRules, ToolRules};
 use myclaw_engine::{ActiveModel, CallEffect, CallSubject, CommandLine, PreparedCall, RunParams};
 use myclaw_exec::EnvironmentPolicy;
 use myclaw_policy::{
-    Decision, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, PolicyError, Refusal,
-    SandboxScope, SessionFacts, ToolPolicy, check_tool_entry, escape,
+    Decision, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, Level, LevelRules, PolicyError,
+    Refusal, SandboxScope, SessionFacts, ToolPolicy, check_tool_entry, escape,
 };
 use myclaw_session::{CLI_CHANNEL, PeerKind, SessionKey};
 
@@ -85,6 +85,8 @@ struct Rules {
     /// The sessions on whose behalf this one works.
     principals: Vec<Principal>,
     extra_tools: Vec<String>,
+    /// Those of the command that runs.
+    of_command: ToolRules,
 }
 
 /// Whether the session is sandboxed.
@@ -162,6 +164,7 @@ impl Permissions {
             senders: config.senders.clone(),
             principals: config.principals.clone(),
             extra_tools: extra_tools.iter().map(|name| (*name).to_owned()).collect(),
+            of_command: config.options.tools.clone(),
         };
         let (tools, exec) = rules.policies(model).map_err(|errors| config_error(&errors))?;
         Ok(Self {
@@ -397,6 +400,11 @@ impl Rules {
         let extra: Vec<&str> = self.extra_tools.iter().map(String::as_str).collect();
         let mut levels = tool_levels(&self.config, Some(&situation));
         levels.extend(special::of_heartbeats(config, agent, &self.session));
+        levels.push(LevelRules {
+            level: Level::CommandLine,
+            place: ConfigPath::default(),
+            rules: self.of_command.clone(),
+        });
         let tools = ToolPolicy::for_session(&levels, &sandbox, &place, session, &extra);
         let exec = ExecPolicy::for_session(
             &exec_levels(&self.config, Some(&situation)),

@@ -1,19 +1,21 @@
 //! The config of a session: that of its agent, with the caller's options applied.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_browser::BrowserSlot;
 use myclaw_config::{
-    BashToolConfig, Config, McpServerConfig, ResolvedAgent, RunLimits, ThinkingDefault,
+    BashToolConfig, Config, McpServerConfig, ResolvedAgent, RunLimits, ThinkingDefault, ToolRules,
 };
 use myclaw_engine::{
     Approver, Bound, Clock as _, CutAnswers, Hook, RunEvent, SystemClock, Tool, exhausted_budget,
     utc_day,
 };
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
+use myclaw_policy::check_tool_entry;
 use myclaw_session::{SessionError, SessionKey, SessionUse, Sessions, Spent};
 use myclaw_tools::Jobs;
 
@@ -72,6 +74,38 @@ pub struct RunAdditions {
     pub approver: Option<Arc<dyn Approver>>,
 }
 
+/// What a command says about its run beside the config.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// The tools that it allows and denies, among those that the config allows.
+    pub tools: ToolRules,
+    /// Most model calls, instead of `agent.maxIterations`.
+    pub max_turns: Option<NonZeroU32>,
+    /// US dollars that it may cost, instead of `limits.runCost`.
+    pub max_cost: Option<f64>,
+}
+
+impl RunOptions {
+    /// These options, if they can be used.
+    ///
+    /// # Errors
+    /// An option with a value that names no tool, or is no amount, and what is wrong with it.
+    pub fn checked(self) -> Result<Self, String> {
+        let named = [("--allow-tool", &self.tools.allow), ("--deny-tool", &self.tools.deny)];
+        for (option, entries) in named {
+            for entry in entries.iter().flatten() {
+                check_tool_entry(entry).map_err(|problem| format!("{option}: {problem}"))?;
+            }
+        }
+        match self.max_cost {
+            Some(cost) if !cost.is_finite() || cost <= 0.0 => {
+                Err("--max-cost: write US dollars above 0, such as `0.50`".to_owned())
+            }
+            _ => Ok(self),
+        }
+    }
+}
+
 /// The config of an open session.
 #[derive(Debug, Clone)]
 pub struct SessionConfig {
@@ -110,6 +144,8 @@ pub struct SessionConfig {
     pub(crate) background: Arc<BackgroundJobs>,
     /// What becomes of an answer that a failure cut off.
     pub cut_answers: CutAnswers,
+    /// What the command says about its run.
+    pub options: RunOptions,
 }
 
 impl SessionConfig {

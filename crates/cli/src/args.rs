@@ -2,6 +2,8 @@
 //!
 //! Nothing is read or decided here; a parsed command is plain data.
 
+use std::path::PathBuf;
+
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -10,6 +12,7 @@ use myclaw_protocols::{AcpArgs, RpcArgs};
 use myclaw_tui::{AttachArgs, ChatArgs};
 
 pub(crate) mod auth;
+mod bounds;
 mod channels;
 mod config;
 mod cron;
@@ -32,6 +35,7 @@ mod speech;
 pub(crate) mod uninstall;
 mod usage;
 
+pub(crate) use bounds::BoundsArgs;
 pub(crate) use channels::{
     AddChannelArgs, ChannelKind, ChannelsArgs, ChannelsCommand, DISCORD_BOT, PairingArgs,
     PairingCommand, SLACK_APP, SLACK_BOT,
@@ -272,6 +276,12 @@ pub(crate) struct RunArgs {
     /// The session.
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+    /// What the run may do.
+    #[command(flatten)]
+    pub(crate) bounds: BoundsArgs,
+    /// Answer with one JSON value that fits the JSON Schema in this file; else exit code 9
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output_schema: Option<PathBuf>,
 }
 
 /// Arguments of `models`.

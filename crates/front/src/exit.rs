@@ -24,6 +24,8 @@ pub enum Exit {
     Config = 3,
     /// The model or its provider could not answer.
     Model = 4,
+    /// The answer does not have the form that was asked for.
+    Form = 9,
     /// Aborted by the user: 128 + SIGINT, the convention of shells.
     Aborted = 130,
     /// The reader of standard output closed it before the end: 128 + SIGPIPE, the convention of shells.
@@ -82,6 +84,11 @@ impl CliError {
     /// The model or provider could not answer; `class` is the error class of the model layer.
     pub fn model(class: &'static str, message: impl Into<String>) -> Self {
         Self { exit: Exit::Model, class, message: message.into() }
+    }
+
+    /// The answer does not have the form that was asked for.
+    pub fn form(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Form, class: "answer_form", message: message.into() }
     }
 
     /// The user aborted.

@@ -34,9 +34,19 @@ pub enum Verbosity {
 
 /// A callback that prints the answer as text.
 pub fn text_reporter(output: Arc<Output>, verbosity: Verbosity) -> EventCallback {
+    reporter(output, verbosity, true)
+}
+
+/// A callback that prints what [`text_reporter`] prints, without the answer.
+pub fn activity_reporter(output: Arc<Output>, verbosity: Verbosity) -> EventCallback {
+    reporter(output, verbosity, false)
+}
+
+fn reporter(output: Arc<Output>, verbosity: Verbosity, shows_answer: bool) -> EventCallback {
     let reporter = TextReporter {
         output,
         verbosity,
+        shows_answer,
         paint: Paint::for_stream(&std::io::stderr()),
         began: Instant::now(),
         state: Mutex::default(),
@@ -71,6 +81,7 @@ impl<'a> From<&'a CliError> for ErrorLine<'a> {
 struct TextReporter {
     output: Arc<Output>,
     verbosity: Verbosity,
+    shows_answer: bool,
     paint: Paint,
     began: Instant,
     state: Mutex<TextState>,
@@ -88,7 +99,10 @@ impl TextReporter {
     fn report(&self, event: AgentRunEvent) {
         // Most events are deltas, so they are handled first.
         if let AgentRunEvent::LlmStream { event } = &event {
-            return self.report_stream(event);
+            if self.shows_answer {
+                self.report_stream(event);
+            }
+            return;
         }
         let mut state = self.state.lock();
         match event {
@@ -116,7 +130,7 @@ impl TextReporter {
             }
             event => {
                 if let AgentRunEvent::Done { result } = &event {
-                    if !state.has_text {
+                    if self.shows_answer && !state.has_text {
                         self.output.push_text(&result.reply);
                     }
                     self.output.end_line();

@@ -30,6 +30,8 @@ pub enum Level {
     Sender(String),
     /// For sandboxed sessions.
     Sandbox,
+    /// For one run, by options of its command.
+    CommandLine,
 }
 
 impl fmt::Display for Level {
@@ -41,6 +43,7 @@ impl fmt::Display for Level {
             Self::Channel(name) => write!(formatter, "channel `{name}`"),
             Self::Sender(name) => write!(formatter, "sender `{name}`"),
             Self::Sandbox => formatter.write_str("sandboxed sessions"),
+            Self::CommandLine => formatter.write_str("this command"),
         }
     }
 }
@@ -87,6 +90,17 @@ struct ListKeys {
 
 const TOOL_KEYS: ListKeys = ListKeys { allow: "allow", deny: "deny" };
 const SANDBOX_KEYS: ListKeys = ListKeys { allow: "allowlist", deny: "denylist" };
+const COMMAND_KEYS: ListKeys = ListKeys { allow: "--allow-tool", deny: "--deny-tool" };
+
+impl ListKeys {
+    fn of(level: &Level) -> Self {
+        match level {
+            Level::Sandbox => SANDBOX_KEYS,
+            Level::CommandLine => COMMAND_KEYS,
+            _ => TOOL_KEYS,
+        }
+    }
+}
 
 /// One entry of a list.
 #[derive(Debug, Clone)]
@@ -175,17 +189,15 @@ impl ToolPolicy {
         extra_tools: &[&str],
     ) -> Result<Self, Vec<PolicyError>> {
         let mut errors = Vec::new();
-        let mut compiled: Vec<Compiled> = levels
-            .iter()
-            .map(|level| Compiled::new(level, TOOL_KEYS, extra_tools, &mut errors))
-            .collect();
+        let mut compiled: Vec<Compiled> =
+            levels.iter().map(|level| Compiled::new(level, extra_tools, &mut errors)).collect();
         // Checked even where it does not apply, so that a mistake is reported in every session.
         let level = LevelRules {
             level: Level::Sandbox,
             place: sandbox_place.clone(),
             rules: sandbox::tool_rules(sandbox),
         };
-        let mut sandbox_level = Compiled::new(&level, SANDBOX_KEYS, extra_tools, &mut errors);
+        let mut sandbox_level = Compiled::new(&level, extra_tools, &mut errors);
         sandbox_level.allow_is_builtin = sandbox.allowlist.is_none();
         let scope = session.scope(sandbox.mode);
         if scope == sandbox::SandboxScope::Sandboxed {
@@ -272,13 +284,9 @@ enum Origin {
 }
 
 impl Compiled {
-    fn new(
-        level: &LevelRules,
-        keys: ListKeys,
-        extra_tools: &[&str],
-        errors: &mut Vec<PolicyError>,
-    ) -> Self {
+    fn new(level: &LevelRules, extra_tools: &[&str], errors: &mut Vec<PolicyError>) -> Self {
         let LevelRules { level, place, rules } = level;
+        let keys = ListKeys::of(level);
         let mut compile = |key: &str, entries: &[String]| -> Vec<Selector> {
             let place = place.clone().key(key);
             let mut selectors = Vec::with_capacity(entries.len());

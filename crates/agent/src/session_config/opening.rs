@@ -8,7 +8,7 @@ use myclaw_config::Config;
 use myclaw_engine::CutAnswers;
 use myclaw_session::SessionKey;
 
-use super::{MAIN_SESSION, SessionConfig, SessionOptions};
+use super::{MAIN_SESSION, RunOptions, SessionConfig, SessionOptions};
 use crate::config_check::load_checked;
 use crate::jobs::BackgroundJobs;
 use crate::known_agent::{agent_error, check_agent};
@@ -72,6 +72,7 @@ impl SessionConfig {
             browser,
             background,
             cut_answers: CutAnswers::default(),
+            options: RunOptions::default(),
         };
         Ok(new.placed_anew())
     }
@@ -123,6 +124,7 @@ impl SessionConfig {
             browser: self.browser.clone(),
             background: Arc::clone(&self.background),
             cut_answers: self.cut_answers,
+            options: self.options.clone(),
             ..new
         })
     }

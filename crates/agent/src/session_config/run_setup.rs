@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_auth::CooldownRules;
-use myclaw_config::{AgentId, Config};
-use myclaw_engine::{ActiveModel, ConfigKeys, Lane, RefusalRule, RunParams, RunRules, RunStores};
+use myclaw_config::{AgentId, Config, IterationCap, RunLimits};
+use myclaw_engine::{
+    ActiveModel, Bound, ConfigKeys, Lane, RefusalRule, RunParams, RunRules, RunStores,
+};
 use myclaw_hooks::{RunInfo, command_hooks};
 use myclaw_session::{PeerKind, SessionKey};
 use myclaw_tools::{ToolOptions, builtin_tools};
 
 use super::{
-    CRON_CHANNEL, RunAdditions, SUBAGENT_CHANNEL, SessionConfig, call_limits, default_thinking,
+    CRON_CHANNEL, RunAdditions, RunOptions, SUBAGENT_CHANNEL, SessionConfig, call_limits,
+    default_thinking,
 };
 use crate::AgentError;
 use crate::browser_tool::browser_tool;
@@ -101,11 +104,11 @@ impl SessionConfig {
 
     /// The limits and modes of the session's runs.
     fn rules(&self) -> RunRules {
-        let Self { config, agent, .. } = self;
+        let Self { config, agent, options, .. } = self;
         let parts = self.session_key.parts();
         RunRules {
             thinking: default_thinking(agent),
-            max_iterations: agent.max_iterations,
+            max_iterations: options.max_turns.map_or(agent.max_iterations, IterationCap::Limited),
             max_retries: agent.max_retries,
             cut_answers: self.cut_answers,
             max_tool_result_chars: agent.max_tool_result_chars,
@@ -120,14 +123,17 @@ impl SessionConfig {
                 true => Some(1),
                 false => config.history_limit(&parts.channel, parts.peer_kind == PeerKind::Direct),
             },
-            limits: agent.limits,
+            limits: RunLimits {
+                run_cost: options.max_cost.unwrap_or(agent.limits.run_cost),
+                ..agent.limits
+            },
             steering: agent.steering_mode,
             follow_ups: agent.follow_up_mode,
             quiet: Duration::from_millis(config.messages.queue.debounce_ms),
             lanes: config.agents.defaults.lanes,
             call: call_limits(config),
             time_zone: agent.user_timezone.clone(),
-            config_keys: config_keys(Arc::clone(config), agent.id.clone()),
+            config_keys: config_keys(Arc::clone(config), agent.id.clone(), options),
             cooldowns: CooldownRules::from(&config.auth.cooldowns),
         }
     }
@@ -152,7 +158,12 @@ fn lane(key: &SessionKey) -> Lane {
     }
 }
 
-/// The config keys that set the limits of the agent.
-fn config_keys(config: Arc<Config>, agent: AgentId) -> ConfigKeys {
-    ConfigKeys::new(move |bound| config.deciding_key(&agent, bound.config_key()).to_string())
+/// The options of the command and the config keys that set the limits of the agent.
+fn config_keys(config: Arc<Config>, agent: AgentId, options: &RunOptions) -> ConfigKeys {
+    let (has_turns, has_cost) = (options.max_turns.is_some(), options.max_cost.is_some());
+    ConfigKeys::new(move |bound| match bound {
+        Bound::MaxIterations if has_turns => "--max-turns".to_owned(),
+        Bound::RunCost if has_cost => "--max-cost".to_owned(),
+        bound => config.deciding_key(&agent, bound.config_key()).to_string(),
+    })
 }

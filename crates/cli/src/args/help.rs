@@ -71,7 +71,9 @@ Examples:
   myclaw run --session trip \"Where were we?\"      another session
   myclaw run --model ollama/qwen3:8b \"Hello\"      another model
   myclaw run --thinking low \"What day is it?\"    think less before answering
-  myclaw run --json \"Count the lines\" | jq .type  one event per line";
+  myclaw run --json \"Count the lines\" | jq .type  one event per line
+  myclaw run --allow-tool read,grep --max-turns 20 --max-cost 0.50 \"Review the diff\"
+  myclaw run --output-schema review.json \"Review the diff\" | jq .findings    an answer for programs";
 
 pub(super) const CHAT: &str = "\
 Talk with the agent in the terminal. This is what happens when no command is given. A MESSAGE is sent at once.

@@ -1,21 +1,27 @@
 //! `myclaw run`: one message in, one answer out.
 
+mod form;
+
 use std::io::Read;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use myclaw_agent::{Driver, RunAdditions, engine};
-use myclaw_engine::RunParams;
+use myclaw_agent::{Driver, RunAdditions, RunOptions, Selection, SessionConfig, engine};
+use myclaw_config::ToolRules;
+use myclaw_engine::{EventCallback, RunParams};
+use myclaw_llm::{ContentBlock, ThinkingLevel};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::RunArgs;
+use crate::args::{BoundsArgs, RunArgs};
+use form::{AnswerForm, CORRECTIONS};
 use myclaw_front::approval::TerminalApprover;
 use myclaw_front::attachments;
 use myclaw_front::exit::CliError;
 use myclaw_front::interrupt::{Interrupts, read_proc};
 use myclaw_front::model::announce;
 use myclaw_front::print::note;
-use myclaw_front::report::{ErrorLine, Verbosity, json_reporter, text_reporter};
+use myclaw_front::report::{ErrorLine, Verbosity, activity_reporter, json_reporter, text_reporter};
 use myclaw_front::runtime;
 use myclaw_front::start::{Start, Wanted};
 use myclaw_front::terminal::{Destination, JsonMode, Output, escaped};
@@ -52,7 +58,10 @@ fn run_turn(
 ) -> Result<(), CliError> {
     let message = message(&args.message)?;
     let pictures = attachments::named(&args.images.paths)?;
-    let start = Start::find(&args.session, Wanted::from(args.last))?;
+    let form = args.output_schema.as_deref().map(AnswerForm::read).transpose()?;
+    let options = run_options(&args.bounds)?;
+    let mut start = Start::find(&args.session, Wanted::from(args.last))?;
+    start.config.options = options;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
     if let Some(line) = start.line().filter(|_| verbosity == Verbosity::Normal) {
         note(format_args!("myclaw: {}", escaped(&line)));
@@ -60,6 +69,7 @@ fn run_turn(
     let config = start.config;
     let on_event = match json_mode {
         Some(mode) => json_reporter(Arc::clone(output), mode),
+        None if form.is_some() => activity_reporter(Arc::clone(output), verbosity),
         None => text_reporter(Arc::clone(output), verbosity),
     };
     let interrupts = Interrupts::install()?;
@@ -70,28 +80,100 @@ fn run_turn(
         let driver = Driver::foreground(engine(config.home.http_options()), None);
         let selection = config.select_model(args.session.model.as_deref()).await?;
         announce(&selection, verbosity);
-        let emit = Arc::clone(&on_event);
-        config.subscribe_to_notices(&on_event);
-        let approver = TerminalApprover::on_terminal(output);
-        let added = RunAdditions { approver, ..RunAdditions::default() };
         let place = config.working_directory();
         let (mentioned, problems) = attachments::mentioned(&message, place).await;
         problems.iter().for_each(|problem| note(format_args!("myclaw: {problem}")));
-        let pictures = pictures.into_iter().chain(mentioned).collect();
-        let params = RunParams {
-            user_message: attachments::content(pictures, message),
-            thinking: args.session.thinking,
-            cancel,
-            on_event: Some(on_event),
-            ..config.run_params(&selection, added).await?
+        let mut pictures = pictures.into_iter().chain(mentioned).collect();
+        let mut message = match &form {
+            Some(form) => format!("{message}\n\n{}", form.instruction()),
+            None => message,
         };
-        let running = output.flushing(driver.run(params, &selection));
-        let (outcome, ()) = tokio::join!(running, config.trim_side_files());
+        config.subscribe_to_notices(&on_event);
+        let turns = Turns {
+            driver,
+            selection,
+            thinking: args.session.thinking,
+            config: &config,
+            output,
+            cancel,
+            on_event: &on_event,
+        };
+        let mut corrections = 0;
+        let outcome = loop {
+            let content = attachments::content(std::mem::take(&mut pictures), message);
+            let reply = match turns.run(content).await {
+                Ok(reply) => reply,
+                Err(error) => break Err(error),
+            };
+            let Some(form) = &form else { break Ok(()) };
+            match form.value_in(&reply) {
+                Ok(value) => {
+                    print_value(output, json_mode, &value);
+                    break Ok(());
+                }
+                Err(reason) if corrections < CORRECTIONS => {
+                    corrections += 1;
+                    message = AnswerForm::correction(&reason);
+                }
+                Err(reason) => break Err(CliError::form(escaped(&reason))),
+            }
+        };
+        let emit = Arc::clone(&on_event);
         // Nobody can manage the jobs after the end of the program.
         config.close_jobs(&|event| emit(event)).await;
-        outcome?;
-        Ok(())
+        outcome
     }))?
+}
+
+/// What the turns of one command have in common.
+struct Turns<'a> {
+    driver: Driver,
+    selection: Selection,
+    thinking: Option<ThinkingLevel>,
+    config: &'a SessionConfig,
+    output: &'a Arc<Output>,
+    cancel: CancellationToken,
+    on_event: &'a EventCallback,
+}
+
+impl Turns<'_> {
+    /// Runs one turn and returns the answer.
+    async fn run(&self, user_message: Vec<ContentBlock>) -> Result<String, CliError> {
+        let Self { driver, selection, config, output, .. } = self;
+        let approver = TerminalApprover::on_terminal(output);
+        let added = RunAdditions { approver, ..RunAdditions::default() };
+        let params = RunParams {
+            user_message,
+            thinking: self.thinking,
+            cancel: self.cancel.clone(),
+            on_event: Some(Arc::clone(self.on_event)),
+            ..config.run_params(selection, added).await?
+        };
+        let running = output.flushing(driver.run(params, selection));
+        let (outcome, ()) = tokio::join!(running, config.trim_side_files());
+        Ok(outcome?.reply)
+    }
+}
+
+/// The bounds of the run.
+fn run_options(bounds: &BoundsArgs) -> Result<RunOptions, CliError> {
+    let BoundsArgs { allow_tool, deny_tool, max_turns, max_cost } = bounds;
+    let list = |entries: &Vec<String>| (!entries.is_empty()).then(|| entries.clone());
+    let tools =
+        ToolRules { allow: list(allow_tool), deny: list(deny_tool), ..ToolRules::default() };
+    let options = RunOptions { tools, max_turns: *max_turns, max_cost: *max_cost };
+    options.checked().map_err(CliError::usage)
+}
+
+/// Prints the answer that fits the form: alone, or as the last line of `--json`.
+fn print_value(output: &Output, json_mode: Option<JsonMode>, value: &Value) {
+    match json_mode {
+        Some(mode) => output.push_json(&json!({"type": "output", "value": value}), mode),
+        None => {
+            output.push_text(&value.to_string());
+            output.end_line();
+        }
+    }
 }
 
 /// The user's message: the words of the command line with what is piped in below them, or standard input for a lone

@@ -60,6 +60,7 @@ mod onboard;
 mod outside;
 mod own_rules;
 mod picker;
+mod pipelines;
 mod policy;
 mod project;
 mod remember;

@@ -1,0 +1,22 @@
+//! Options that bound one run.
+
+use std::num::NonZeroU32;
+
+use clap::Args;
+
+/// What a run may do beside what the config says.
+#[derive(Debug, Args)]
+pub(crate) struct BoundsArgs {
+    /// Offer only these tools, as names, names with `*` and groups; several with commas; may be repeated
+    #[arg(long, value_name = "TOOL", value_delimiter = ',')]
+    pub(crate) allow_tool: Vec<String>,
+    /// Offer all tools but these, written in the same way
+    #[arg(long, value_name = "TOOL", value_delimiter = ',')]
+    pub(crate) deny_tool: Vec<String>,
+    /// Most calls of the model, instead of `agent.maxIterations`
+    #[arg(long, value_name = "N")]
+    pub(crate) max_turns: Option<NonZeroU32>,
+    /// Most US dollars that the run may cost, instead of `limits.runCost`
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_cost: Option<f64>,
+}
