@@ -14,8 +14,7 @@ use myclaw_engine::{EndedJob, Notice, RunEvent, SessionInbox, SystemClock, WhenI
 use myclaw_llm::ContentBlock;
 use myclaw_session::{QueuedKind, SessionKey};
 use myclaw_tools::{
-    JobEnded, JobEnding, JobListener, JobOwner, JobRecord, Jobs, JobsOptions, Killer,
-    end_leftovers, message_of_leftover,
+    JobEnded, JobEnding, JobListener, JobRecord, Jobs, JobsOptions, Killer, message_of_leftover,
 };
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
@@ -23,8 +22,6 @@ use tokio::sync::OnceCell;
 use crate::Home;
 use crate::outputs::remove_keys;
 
-/// Directory in the state directory with what processes run.
-const OWNERS_DIRECTORY: &str = "jobs";
 /// Messages about jobs that an agent gets between two messages of the user.
 const MAX_UNATTENDED_MESSAGES: u32 = 20;
 
@@ -47,7 +44,6 @@ pub(crate) trait OpenToJobs: Send + Sync {
 /// The jobs of all sessions of a program.
 pub(crate) struct BackgroundJobs {
     home: Home,
-    owner: Arc<JobOwner>,
     sessions: Mutex<HashMap<SessionKey, OfSession>>,
     /// Set by front-ends whose sessions stay open. Without it a job's message waits for the next run.
     wake: OnceLock<JobWake>,
@@ -90,10 +86,8 @@ impl JobListener for Listener {
 
 impl BackgroundJobs {
     pub(crate) fn new(home: Home) -> Arc<Self> {
-        let owner = JobOwner::new(home.paths.state_dir().join(OWNERS_DIRECTORY));
         Arc::new(Self {
             home,
-            owner,
             sessions: Mutex::default(),
             wake: OnceLock::new(),
             recovered: OnceCell::new(),
@@ -124,8 +118,7 @@ impl BackgroundJobs {
             let listener = Listener { jobs: Arc::downgrade(self), key: key.clone() };
             Jobs::new(JobsOptions {
                 session: key.to_string(),
-                directory: self.home.side_files().job_directory(key),
-                owner: Arc::clone(&self.owner),
+                store: Arc::clone(&self.home.stores().jobs),
                 yield_after: yield_after.filter(|_| self.sessions_stay_open()),
                 listener: Arc::new(listener),
             })
@@ -136,12 +129,7 @@ impl BackgroundJobs {
     /// Ends the jobs of killed processes and sends a message about each to its session. The messages wait for the next
     /// run.
     async fn recover(&self) {
-        let owners = self.home.paths.state_dir().join(OWNERS_DIRECTORY);
-        // Without journals there is nothing to do on another thread.
-        if !owners.is_dir() {
-            return;
-        }
-        for record in end_leftovers(owners).await {
+        for record in self.home.stores().jobs.end_leftovers().await {
             let Ok(key) = SessionKey::parse(&record.session) else { continue };
             let catalog = Arc::clone(self.home.catalog());
             let known = Arc::clone(&self.home.known_secrets);
@@ -219,7 +207,7 @@ impl BackgroundJobs {
                 on_event(RunEvent::notice(key, Notice::JobsEnded { jobs }));
             }
         }
-        self.owner.close();
+        self.home.stores().jobs.close();
     }
 
     /// Ends the jobs of one session, and reports them to `on_event`. The session can be opened again.

@@ -48,6 +48,7 @@ mod speech_setup;
 mod stores;
 mod trial;
 mod undo;
+mod vector_stores;
 mod web_tools;
 mod workspace;
 
@@ -96,6 +97,7 @@ pub use skills::{FoundSkill, FoundSkills};
 pub use stores::Stores;
 pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
 pub use undo::UndoMode;
+pub use vector_stores::VectorStores;
 pub use web_tools::FileDownloads;
 pub use workspace::{
     MovedSession, Party, Quota, WorkspaceUse, moved_sessions, protected_names, workspace_of_session,

@@ -7,17 +7,23 @@ use std::sync::Arc;
 use myclaw_config::Paths;
 use myclaw_session::{
     Blobs, Catalog, DaySpending, FileBlobs, MemoryBlobs, MemorySessions, MemorySpending,
-    SessionStore, Sessions, SideFiles, Spending,
+    SessionKey, SessionStore, Sessions, SideFiles, Spending,
 };
+
+use myclaw_tools::{FileJobs, JobStore, MemoryJobs};
 
 use crate::approvals::ApprovalStore;
 use crate::key_stores::{KeyFiles, KeyStores, KeysInMemory};
+use crate::vector_stores::{VectorFiles, VectorStores, VectorsInMemory};
 
 /// File in the state directory with the totals of the day.
 const SPENDING_FILE: &str = "usage.json";
 
 /// Directory in the state directory with the copies of files that the gateway sends.
 const OUTGOING_DIRECTORY: &str = "gateway/outgoing";
+
+/// Directory in the state directory with what processes run.
+const JOBS_DIRECTORY: &str = "jobs";
 
 /// What an agent keeps, by kind.
 #[derive(Debug, Clone)]
@@ -34,6 +40,10 @@ pub struct Stores {
     pub spending: Arc<dyn Spending>,
     /// The answers "always" and the questions that wait.
     pub approvals: ApprovalStore,
+    /// The background jobs, and the commands that run.
+    pub jobs: Arc<dyn JobStore>,
+    /// The vectors of the agents' notes.
+    pub vectors: Arc<dyn VectorStores>,
     /// The keys of the agents.
     pub keys: Arc<dyn KeyStores>,
 }
@@ -42,6 +52,7 @@ impl Stores {
     /// Files in the directories of `paths`. Nothing is opened or made before it is used.
     pub fn in_files(paths: &Paths) -> Self {
         let sessions = Arc::new(SessionStore::new(paths.sessions_dir()));
+        let records = Arc::clone(&sessions);
         Self {
             sessions: Arc::clone(&sessions) as Arc<dyn Sessions>,
             side_files: Arc::clone(&sessions) as Arc<dyn SideFiles>,
@@ -49,6 +60,14 @@ impl Stores {
             outgoing: Arc::new(FileBlobs::new(paths.state_dir().join(OUTGOING_DIRECTORY))),
             spending: Arc::new(DaySpending::new(paths.state_dir().join(SPENDING_FILE))),
             approvals: ApprovalStore::in_state_dir(paths.state_dir()),
+            jobs: Arc::new(FileJobs::new(paths.state_dir().join(JOBS_DIRECTORY), move |session| {
+                // A job that is written down names its session as the key does.
+                match SessionKey::parse(session) {
+                    Ok(key) => records.job_directory(&key),
+                    Err(_) => records.directory().join("unknown.jobs"),
+                }
+            })),
+            vectors: Arc::new(VectorFiles(paths.clone())),
             keys: Arc::new(KeyFiles(paths.clone())),
         }
     }
@@ -64,6 +83,8 @@ impl Stores {
             outgoing: Arc::new(MemoryBlobs::default()),
             spending: Arc::new(MemorySpending::default()),
             approvals: ApprovalStore::in_memory(),
+            jobs: Arc::new(MemoryJobs::default()),
+            vectors: Arc::new(VectorsInMemory::default()),
             keys: Arc::new(KeysInMemory::default()),
         }
     }

@@ -1,11 +1,15 @@
-//! Vectors of named texts in a file, made again only for texts that changed.
+//! Vectors of named texts, kept in a file or elsewhere, and made again only for texts that changed.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io::{self, BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use myclaw_files::{Durability, NewFile, parent_of, read_regular};
+use myclaw_files::{
+    Durability, NewFile, create_private_directory, parent_of, read_regular, remove_if_there,
+};
+use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
@@ -30,13 +34,48 @@ pub struct NamedText<'a> {
 /// The vectors of texts in their order, and whether the file could be written.
 pub type Vectors = (Vec<Arc<[f32]>>, io::Result<()>);
 
+/// Where the vectors of one set of texts are kept. They can be made again, so nothing is lost with them. All calls block.
+pub trait KeepVectors: fmt::Debug + Send + Sync {
+    /// Where that is, for people. No other place gives the same text.
+    fn describe(&self) -> String;
+
+    /// What was written last; `None` if there is nothing that can be read.
+    fn read(&self) -> Option<Vec<u8>>;
+
+    /// Replaces everything by what `write` writes.
+    ///
+    /// # Errors
+    /// It cannot be written. Nothing has changed then.
+    fn replace(
+        &self,
+        write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
+    ) -> io::Result<()>;
+
+    /// Removes everything.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    fn remove(&self) -> io::Result<()>;
+}
+
+/// Vectors in a file. Its directory is made when they are written.
+#[derive(Debug)]
+pub struct VectorFile(pub PathBuf);
+
+/// Vectors that end with the process.
+#[derive(Debug)]
+pub struct MemoryVectors {
+    name: String,
+    content: Mutex<Option<Vec<u8>>>,
+}
+
 /// The vectors of one set of texts, by one model.
 ///
-/// The file is `{"model": …, "entries": [{"name": …, "hash": …, "embedding": […]}]}`. One that is damaged, too large or of
+/// What is kept is `{"model": …, "entries": [{"name": …, "hash": …, "embedding": […]}]}`. One that is damaged, too large or of
 /// another model counts as empty, and the next one takes its place.
 #[derive(Debug)]
 pub struct VectorCache {
-    path: PathBuf,
+    keeper: Arc<dyn KeepVectors>,
     model: String,
     vectors: HashMap<Box<str>, Kept>,
 }
@@ -63,8 +102,13 @@ struct Entry<Text, Numbers> {
 impl VectorCache {
     /// Reads the file at `path`, with vectors of the model with this identity.
     pub fn open(path: PathBuf, model: String) -> Self {
-        let vectors = read(&path, &model).unwrap_or_default();
-        Self { path, model, vectors }
+        Self::kept_by(Arc::new(VectorFile(path)), model)
+    }
+
+    /// The same with vectors that are kept elsewhere.
+    pub fn kept_by(keeper: Arc<dyn KeepVectors>, model: String) -> Self {
+        let kept = keeper.read().and_then(|content| vectors_of(&content, &model));
+        Self { keeper, model, vectors: kept.unwrap_or_default() }
     }
 
     /// Whether the vector of `text` need not be made.
@@ -119,20 +163,73 @@ impl VectorCache {
             })
             .collect();
         entries.sort_by(|left, right| left.name.cmp(&right.name));
-        let mut file =
-            BufWriter::new(NewFile::in_directory(&parent_of(&self.path), ".embeddings")?);
-        serde_json::to_writer(&mut file, &CacheFile { model: self.model.clone(), entries })?;
+        let content = CacheFile { model: self.model.clone(), entries };
+        self.keeper.replace(&mut |out| Ok(serde_json::to_writer(out, &content)?))
+    }
+}
+
+impl KeepVectors for VectorFile {
+    fn describe(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    fn read(&self) -> Option<Vec<u8>> {
+        read_regular(&self.0, MAX_BYTES).ok()
+    }
+
+    fn replace(
+        &self,
+        write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let directory = parent_of(&self.0);
+        create_private_directory(&directory)?;
+        let mut file = BufWriter::new(NewFile::in_directory(&directory, ".embeddings")?);
+        write(&mut file)?;
         file.flush()?;
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.put_at(&self.path, Durability::Unsynced)?;
+        file.put_at(&self.0, Durability::Unsynced).map(drop)
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        remove_if_there(&self.0).map(drop)
+    }
+}
+
+impl MemoryVectors {
+    /// None yet. `name` tells them from others.
+    pub fn new(name: &str) -> Self {
+        Self { name: format!("memory:{name}"), content: Mutex::default() }
+    }
+}
+
+impl KeepVectors for MemoryVectors {
+    fn describe(&self) -> String {
+        self.name.clone()
+    }
+
+    fn read(&self) -> Option<Vec<u8>> {
+        self.content.lock().clone()
+    }
+
+    fn replace(
+        &self,
+        write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut content = Vec::new();
+        write(&mut content)?;
+        *self.content.lock() = Some(content);
+        Ok(())
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        *self.content.lock() = None;
         Ok(())
     }
 }
 
-/// The vectors of a file, as far as they can be used.
-fn read(path: &Path, model: &str) -> Option<HashMap<Box<str>, Kept>> {
-    let bytes = read_regular(path, MAX_BYTES).ok()?;
-    let file: CacheFile<Vec<Entry<Box<str>, Vec<f32>>>> = serde_json::from_slice(&bytes).ok()?;
+/// The vectors in what is kept, as far as they can be used.
+fn vectors_of(content: &[u8], model: &str) -> Option<HashMap<Box<str>, Kept>> {
+    let file: CacheFile<Vec<Entry<Box<str>, Vec<f32>>>> = serde_json::from_slice(content).ok()?;
     if file.model != model {
         return None;
     }

@@ -28,7 +28,7 @@ mod unbuilt;
 mod weights;
 mod wordpiece;
 
-pub use cache::{NamedText, VectorCache, Vectors};
+pub use cache::{KeepVectors, MemoryVectors, NamedText, VectorCache, VectorFile, Vectors};
 pub use download::{DownloadError, Source, SourceError};
 #[cfg(feature = "inference")]
 pub use encoder::Embedder;

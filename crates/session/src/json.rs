@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 
 use crate::entry::new_session_id;
 use crate::error::IoContext;
-use crate::store::{ARTIFACT_EXTENSION, INBOX_EXTENSION, JOBS_EXTENSION, LOCK_EXTENSION};
+use crate::store::{ARTIFACT_EXTENSION, INBOX_EXTENSION, LOCK_EXTENSION};
 use crate::{
     Entry, FileInbox, Inbox, IndexUpdate, LockWait, LogEnd, MetaPatch, OpenSession, SessionError,
     SessionKey, SessionUse, Sessions, SideFiles, SyncHandle, Tail, TailLimit, TranscriptMessage,
@@ -267,10 +267,6 @@ impl Sessions for JsonSessions {
 impl SideFiles for JsonSessions {
     fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
         self.session(key).beside(ARTIFACT_EXTENSION)
-    }
-
-    fn job_directory(&self, key: &SessionKey) -> PathBuf {
-        self.session(key).beside(JOBS_EXTENSION)
     }
 }
 

@@ -193,10 +193,6 @@ impl SideFiles for MemorySessions {
     fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
         self.scratch.join(key.slug())
     }
-
-    fn job_directory(&self, key: &SessionKey) -> PathBuf {
-        self.scratch.join(format!("{}.jobs", key.slug()))
-    }
 }
 
 impl OpenSession for OpenMemory {

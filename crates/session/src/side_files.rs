@@ -50,10 +50,6 @@ pub trait SideFiles: fmt::Debug + Send + Sync {
     /// removed with the session.
     fn artifact_directory(&self, key: &SessionKey) -> PathBuf;
 
-    /// The directory for the records of the session's background jobs. It is apart from the artifacts because commands can
-    /// write to those. It need not exist yet. It is removed with the session.
-    fn job_directory(&self, key: &SessionKey) -> PathBuf;
-
     /// Removes the oldest files of the session's [`SideFiles::artifact_directory`] until they have at most `most_bytes`
     /// together; 0 is no limit. Files for which `is_needed` holds stay, and so do those of the last hour.
     ///
@@ -101,10 +97,6 @@ enum Kind {
 impl SideFiles for SessionStore {
     fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
         Self::artifact_directory(self, key)
-    }
-
-    fn job_directory(&self, key: &SessionKey) -> PathBuf {
-        Self::job_directory(self, key)
     }
 
     fn trim(

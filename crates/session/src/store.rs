@@ -25,7 +25,7 @@ pub(crate) const INBOX_EXTENSION: &str = "inbox";
 /// Extension of the directory for data that belongs to a session but not into its log.
 pub(crate) const ARTIFACT_EXTENSION: &str = "files";
 /// Extension of the directory for the records of a session's background jobs.
-pub(crate) const JOBS_EXTENSION: &str = "jobs";
+const JOBS_EXTENSION: &str = "jobs";
 
 /// File name of the log of `key`.
 pub(crate) fn session_file(key: &SessionKey) -> String {

@@ -2,17 +2,19 @@
 //!
 //! A [`Jobs`] holds the jobs of one session, so that no other session can see or touch them. A job ends with everything
 //! it started: when it is killed, when its time is up, and when the session is closed. Each has a record and an output
-//! file on disk. If MyClaw is killed, [`end_leftovers`] ends what it left running at the next start, and the records say
+//! file. If MyClaw is killed, [`JobStore::end_leftovers`] ends what it left running at the next start, and the records say
 //! that the jobs are dead.
 //!
 //! The caller that makes the tools provides a [`JobListener`], which passes on the message about the end of a job. If
 //! the result of a call has already told the agent about the end, there is no message.
 
+mod files;
 mod job;
 mod live;
+mod memory;
 mod message;
-mod owner;
 mod record;
+mod store;
 
 use std::io;
 use std::path::PathBuf;
@@ -25,14 +27,16 @@ use myclaw_engine::JobCommand;
 use myclaw_exec::Handle;
 use parking_lot::Mutex;
 
+pub use files::{FileJobs, RecordsOf};
 pub(crate) use job::{Candidate, Job, Running};
 pub(crate) use live::{Excerpt, LiveOutput, TerminalModes, count_lines};
+pub use memory::MemoryJobs;
 pub use message::FROM_PROGRAM;
 pub(crate) use message::one_line;
-pub(crate) use owner::Noted;
-pub use owner::{JobOwner, end_leftovers};
 pub use record::{JobEnd, JobEnding, JobRecord, Killer};
 use record::{kept_command, now_ms, read_all};
+pub use store::JobStore;
+pub(crate) use store::Noted;
 
 /// Most jobs of a session that run at a time.
 const MAX_RUNNING: usize = 16;
@@ -61,10 +65,8 @@ pub struct JobEnded {
 pub struct JobsOptions {
     /// Names the session in the records.
     pub session: String,
-    /// Directory for the records of the session's jobs, which no command may write to; made when it is needed.
-    pub directory: PathBuf,
-    /// The journal of the commands that this process runs. All sessions of a process share it.
-    pub owner: Arc<JobOwner>,
+    /// Where jobs are written down. All sessions of a process share it.
+    pub store: Arc<dyn JobStore>,
     /// After this time a command becomes a job, unless the call says otherwise. `None` means never.
     pub yield_after: Option<Duration>,
     /// Learns that jobs have ended.
@@ -121,7 +123,7 @@ impl Jobs {
     /// Writes a command that runs for longer than a moment to the journal, so that the next MyClaw ends it if this one
     /// is killed. `None` if the journal cannot be written: the command runs on regardless.
     pub(crate) fn note(&self, handle: &Handle) -> Option<Noted> {
-        self.options.owner.note(handle.trace(), None).ok()
+        Noted::begin(&self.options.store, handle.trace(), None).ok()
     }
 
     /// Makes a command a job, which goes on beside the caller.
@@ -140,7 +142,7 @@ impl Jobs {
                 let job = Job::new(candidate, record);
                 self.jobs.lock().push(Arc::clone(&job));
                 let aftermath = job::Aftermath {
-                    directory: self.options.directory.clone(),
+                    store: Arc::clone(&self.options.store),
                     listener: Arc::clone(&self.options.listener),
                     noted,
                 };
@@ -176,15 +178,13 @@ impl Jobs {
         };
         let (this, trace) = (Arc::clone(self), candidate.handle.trace());
         let writing = tokio::task::spawn_blocking(move || {
-            let JobsOptions { directory, owner, .. } = &this.options;
+            let store = &this.options.store;
             let known = this.forget_old();
-            record.owner = owner.lock_path()?;
-            record.save_new(directory, known.last().map_or(0, JobRecord::number) + 1)?;
-            let noted = owner.note(trace, Some(record.path(directory)));
-            match noted {
+            store.insert(&mut record, known.last().map_or(0, JobRecord::number) + 1)?;
+            match Noted::begin(store, trace, Some(&record)) {
                 Ok(noted) => Ok((record, noted)),
                 Err(error) => {
-                    let _ = record.delete(directory);
+                    let _ = store.remove(&record);
                     Err(error)
                 }
             }
@@ -194,11 +194,11 @@ impl Jobs {
 
     /// Removes the oldest jobs that have ended, beyond [`MAX_ENDED`]. Returns the records that there were.
     fn forget_old(&self) -> Vec<JobRecord> {
-        let records = read_all(&self.options.directory);
+        let records = self.options.store.all(&self.options.session);
         let ended: Vec<&JobRecord> = records.iter().filter(|record| !record.is_running()).collect();
         for record in ended.iter().take(ended.len().saturating_sub(MAX_ENDED)) {
             // One that cannot be removed is tried again with the next job.
-            let _ = record.delete(&self.options.directory);
+            let _ = self.options.store.remove(record);
             self.jobs.lock().retain(|job| job.record().id != record.id);
         }
         records
@@ -219,8 +219,9 @@ impl Jobs {
 
     /// All known jobs of the session, the oldest first: those of this process, and those of earlier ones.
     pub async fn list(self: &Arc<Self>) -> Vec<JobRecord> {
-        let directory = self.options.directory.clone();
-        let reading = tokio::task::spawn_blocking(move || read_all(&directory));
+        let this = Arc::clone(self);
+        let reading =
+            tokio::task::spawn_blocking(move || this.options.store.all(&this.options.session));
         let own = self.own();
         let mut records = reading.await.unwrap_or_default();
         records.retain(|record| own.iter().all(|job| job.record().id != record.id));
@@ -247,7 +248,7 @@ impl Jobs {
     /// The command of a job; `None` if there is no such job. Blocks.
     pub(crate) fn command_of(&self, id: &str) -> Option<JobCommand> {
         let own = self.own().into_iter().map(|job| job.record()).find(|record| record.id == id);
-        let record = own.or_else(|| record::read(&self.options.directory, id))?;
+        let record = own.or_else(|| self.options.store.find(&self.options.session, id))?;
         Some(JobCommand {
             is_whole: record.command_is_whole,
             command: record.command,
@@ -285,9 +286,8 @@ impl Jobs {
             ));
         }
         self.jobs.lock().retain(|job| job.record().id != record.id);
-        let directory = self.options.directory.clone();
-        let id = record.id.clone();
-        let removing = tokio::task::spawn_blocking(move || record.delete(&directory)).await;
+        let (store, id) = (Arc::clone(&self.options.store), record.id.clone());
+        let removing = tokio::task::spawn_blocking(move || store.remove(&record)).await;
         removing
             .map_err(io::Error::other)
             .flatten()
@@ -310,7 +310,7 @@ impl Jobs {
     pub fn kill_now(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         for job in self.running() {
-            job.kill_now(&self.options.directory);
+            job.kill_now(&*self.options.store);
         }
     }
 }
@@ -321,7 +321,7 @@ pub fn outputs_of_running_jobs(directory: &std::path::Path) -> Vec<std::path::Pa
     running.map(|record| record.output).collect()
 }
 
-/// The message about a job that [`end_leftovers`] returned. Blocking.
+/// The message about a job that [`JobStore::end_leftovers`] returned. Blocking.
 pub fn message_of_leftover(record: &JobRecord) -> String {
     message::of_end(record, &end_of_file(&record.output, MESSAGE_BYTES), &[])
 }

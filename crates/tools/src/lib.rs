@@ -42,8 +42,8 @@ pub use files::shown_size;
 pub use find::FindTool;
 pub use grep::GrepTool;
 pub use jobs::{
-    FROM_PROGRAM, JobEnd, JobEnded, JobEnding, JobListener, JobOwner, JobRecord, Jobs, JobsOptions,
-    Killer, end_leftovers, message_of_leftover, outputs_of_running_jobs,
+    FROM_PROGRAM, FileJobs, JobEnd, JobEnded, JobEnding, JobListener, JobRecord, JobStore, Jobs,
+    JobsOptions, Killer, MemoryJobs, RecordsOf, message_of_leftover, outputs_of_running_jobs,
 };
 pub use ls::LsTool;
 pub use memory::{

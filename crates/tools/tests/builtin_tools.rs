@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use myclaw_engine::{Tool, ToolKind};
 use myclaw_llm::outside::COMMAND_TOOLS;
-use myclaw_tools::{CommandPlace, JobEnded, JobListener, JobOwner, Jobs, JobsOptions, ToolOptions};
+use myclaw_tools::{
+    CommandPlace, JobEnded, JobListener, Jobs, JobsOptions, MemoryJobs, ToolOptions,
+};
 use serde_json::{Value, json};
 
 /// The order in which models see them.
@@ -35,8 +37,7 @@ fn tools(jobs: Option<Arc<Jobs>>) -> Vec<Arc<dyn Tool>> {
 fn all_tools() -> Vec<Arc<dyn Tool>> {
     tools(Some(Jobs::new(JobsOptions {
         session: "s".into(),
-        directory: "/nonexistent/jobs".into(),
-        owner: JobOwner::new("/nonexistent/owners".into()),
+        store: Arc::new(MemoryJobs::default()),
         yield_after: Some(Duration::from_secs(10)),
         listener: Arc::new(NobodyListens),
     })))

@@ -21,7 +21,6 @@ use myclaw_session::{Case, SearchQuery, SearchScope, SessionKey};
 use serde::{Deserialize, Serialize};
 
 use super::forgotten::Forgotten;
-use super::meaning::CACHE;
 use crate::{AgentError, FailureClass, Home, SessionConfig};
 
 /// The record of what is to be forgotten, in the state directory.
@@ -52,7 +51,10 @@ struct Intent {
     workspace: PathBuf,
     lock: PathBuf,
     memory: PathBuf,
-    vectors: PathBuf,
+    /// The id of the agent with the vectors of the notes. Records of earlier versions do not have it: the next search
+    /// forgets the vectors of texts that are gone.
+    #[serde(default)]
+    agent: String,
     fact: String,
     digest: Option<String>,
     rows: Vec<(String, String)>,
@@ -119,7 +121,7 @@ impl SessionConfig {
             workspace: notebook.workspace().to_owned(),
             lock: notebook.lock().to_owned(),
             memory: self.memory_directory(),
-            vectors: self.own_agent_directory().join(CACHE),
+            agent: self.agent.id.to_string(),
             fact: fact.map(|fact| fact.id.to_string()).unwrap_or_default(),
             digest: text.as_deref().map(digest_of_fact),
             rows: rows.into_iter().collect(),
@@ -249,7 +251,10 @@ fn carry_out(
     let remove = || {
         remove_index(&intent.memory.join(super::recall::INDEX))?;
         remove_index(&intent.memory.join(super::outline::LISTS))?;
-        remove_if_there(&intent.vectors)
+        match config.resolve_agent(Some(intent.agent.as_str())) {
+            Ok(agent) => home.stores().vectors.of_agent(&agent).remove(),
+            Err(_) => Ok(()),
+        }
     };
     remove().map_err(failed("remove the index"))?;
     let sessions: BTreeSet<&str> =

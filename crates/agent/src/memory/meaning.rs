@@ -1,18 +1,15 @@
 //! The model that compares the meanings of notes. Nothing is read before the first search.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use myclaw_embed::{NamedText, VectorCache, similarity};
-use myclaw_files::create_private_directory;
+use myclaw_embed::{KeepVectors, NamedText, VectorCache, similarity};
 use myclaw_tools::{Compared, Meaning};
 use tokio_util::sync::CancellationToken;
 
 use super::models::{Loaded, Model};
 use crate::SessionConfig;
 
-/// The vectors of the notes, in the agent's own directory.
-pub(super) const CACHE: &str = "memory-vectors.json";
 /// A passage that is less similar has nothing to do with the query.
 const THRESHOLD: f32 = 0.3;
 /// Most passages whose meaning is compared: their vectors take 8 MB.
@@ -24,13 +21,14 @@ impl SessionConfig {
     /// Compares the meaning of passages with the model in the directory `weights`.
     pub(super) fn meaning(&self, weights: &Path) -> Arc<dyn Meaning> {
         let model = self.home.meanings.of(weights);
-        Arc::new(NoteMeaning { model, cache: self.own_agent_directory().join(CACHE) })
+        let vectors = self.home.stores().vectors.of_agent(&self.agent);
+        Arc::new(NoteMeaning { model, vectors })
     }
 }
 
 struct NoteMeaning {
     model: Arc<Model>,
-    cache: PathBuf,
+    vectors: Arc<dyn KeepVectors>,
 }
 
 impl Meaning for NoteMeaning {
@@ -42,9 +40,9 @@ impl Meaning for NoteMeaning {
     ) -> Result<Vec<Compared>, String> {
         let mut loaded = self.model.loaded.lock();
         let Loaded { embedder, caches } = self.model.load(&mut loaded)?;
-        let cache = caches
-            .entry(self.cache.clone())
-            .or_insert_with(|| VectorCache::open(self.cache.clone(), embedder.identity()));
+        let cache = caches.entry(self.vectors.describe()).or_insert_with(|| {
+            VectorCache::kept_by(Arc::clone(&self.vectors), embedder.identity())
+        });
         // A text is its own name, so that its vector stays the same wherever the passage is.
         let named = |index: &usize| NamedText { name: passages[*index], text: passages[*index] };
         let (kept, new): (Vec<usize>, Vec<usize>) =
@@ -56,8 +54,6 @@ impl Meaning for NoteMeaning {
             .take(MOST_PASSAGES)
             .collect();
         let texts: Vec<NamedText<'_>> = compared.iter().map(named).collect();
-        // What fails here fails again when the vectors are written, and is reported there.
-        drop(self.cache.parent().map(create_private_directory));
         let (vectors, written) = cache.vectors(&texts, |text| {
             if cancel.is_cancelled() {
                 return Err("the search was aborted".to_owned());
@@ -65,7 +61,8 @@ impl Meaning for NoteMeaning {
             embedder.embed(text).map_err(|error| error.to_string())
         })?;
         if let Err(error) = written {
-            tracing::warn!(file = %self.cache.display(), %error, "the vectors of notes cannot be kept");
+            let place = self.vectors.describe();
+            tracing::warn!(place, %error, "the vectors of notes cannot be kept");
         }
         let query = embedder.embed(query).map_err(|error| error.to_string())?;
         let mut all = vec![Compared::Skipped; passages.len()];

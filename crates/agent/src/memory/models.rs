@@ -21,8 +21,8 @@ pub(super) struct Model {
 
 pub(super) struct Loaded {
     pub(super) embedder: Embedder,
-    /// The vectors of each agent, by the file in which they are.
-    pub(super) caches: HashMap<PathBuf, VectorCache>,
+    /// The vectors of each agent, by the place in which they are.
+    pub(super) caches: HashMap<String, VectorCache>,
 }
 
 impl Models {

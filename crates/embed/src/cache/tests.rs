@@ -33,8 +33,13 @@ fn made(cache: &mut VectorCache, texts: &[&str]) -> Vec<String> {
 #[test]
 fn only_changed_texts_are_made_again() {
     let directory = TempDir::new().unwrap();
-    let path = directory.path().join("cache.json");
-    let open = |model: &str| VectorCache::open(path.clone(), model.to_owned());
+    let path = directory.path().join("made/when/needed/cache.json");
+    of_each(&(Arc::new(VectorFile(path)) as Arc<dyn KeepVectors>));
+    of_each(&(Arc::new(MemoryVectors::new("a")) as Arc<dyn KeepVectors>));
+}
+
+fn of_each(keeper: &Arc<dyn KeepVectors>) {
+    let open = |model: &str| VectorCache::kept_by(Arc::clone(keeper), model.to_owned());
     assert_eq!(made(&mut open("m"), &["a", "bb"]), ["a", "bb"]);
     let mut cache = open("m");
     assert_eq!(made(&mut cache, &["a", "bb"]), [""; 0]);
@@ -43,6 +48,11 @@ fn only_changed_texts_are_made_again() {
     // What is no longer there is forgotten.
     assert_eq!(made(&mut open("m"), &["a", "changed"]), ["changed"]);
     assert_eq!(made(&mut open("other"), &["a", "changed"]), ["a", "changed"]);
+    assert_eq!(made(&mut open("other"), &["a", "changed"]), [""; 0]);
+    keeper.remove().unwrap();
+    keeper.remove().unwrap();
+    assert_eq!(keeper.read(), None);
+    assert_eq!(made(&mut open("other"), &["a"]), ["a"]);
 }
 
 #[test]

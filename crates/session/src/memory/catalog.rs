@@ -85,13 +85,12 @@ impl MemorySessions {
 
     /// Deletes the content under the place of the writer. Returns whether the session existed or was listed.
     fn clear(&self, session: &Session) -> Result<bool, SessionError> {
-        for directory in [self.artifact_directory(&session.key), self.job_directory(&session.key)] {
-            match std::fs::remove_dir_all(&directory) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                outcome => outcome.map_err(|error| {
-                    SessionError::from_io("delete the session's files in", &directory, error)
-                })?,
-            }
+        let directory = self.artifact_directory(&session.key);
+        match std::fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            outcome => outcome.map_err(|error| {
+                SessionError::from_io("delete the session's files in", &directory, error)
+            })?,
         }
         session.inbox.clear();
         let before = std::mem::replace(&mut *session.content.lock(), Content::new());

@@ -453,20 +453,16 @@ fn a_deleted_session_leaves_nothing_and_its_name_is_free() {
         };
         sessions.inbox(&work()).push(&waiting).unwrap();
         let id = sessions.session_id(&work()).unwrap();
-        let side_files = &subject.side_files;
-        let directories =
-            [side_files.artifact_directory(&work()), side_files.job_directory(&work())];
-        for directory in &directories {
-            std::fs::create_dir_all(directory).unwrap();
-            std::fs::write(directory.join("file"), "x").unwrap();
-        }
+        let directory = subject.side_files.artifact_directory(&work());
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("file"), "x").unwrap();
         assert_eq!(subject.with_text("needle").len(), 2);
         assert!(catalog.delete(&work()).unwrap());
         assert_eq!(subject.with_text("needle"), [(key("work-2"), 1)]);
         assert_eq!(subject.listed(), [key("work-2")]);
         assert!(catalog.read(&work()).unwrap().is_none());
         assert_eq!(sessions.inbox(&work()).pending().unwrap(), []);
-        assert!(directories.iter().all(|directory| !directory.exists()));
+        assert!(!directory.exists());
         assert!(!catalog.delete(&work()).unwrap(), "it is gone");
         subject.write(&work(), &[user("again")]);
         assert_eq!(subject.texts(&work()), ["again"]);

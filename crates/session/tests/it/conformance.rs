@@ -343,15 +343,11 @@ fn files_beside_a_session_have_names_of_their_own() {
         let other = SessionKey::for_cli("main", "other");
         let paths = |key: &SessionKey| {
             let store = &subject.store;
-            [
-                PathBuf::from(store.describe(key)),
-                subject.side_files.artifact_directory(key),
-                subject.side_files.job_directory(key),
-            ]
+            [PathBuf::from(store.describe(key)), subject.side_files.artifact_directory(key)]
         };
         assert_eq!(paths(&work()), paths(&work()));
         let all: HashSet<_> = [paths(&work()), paths(&other)].into_iter().flatten().collect();
-        assert_eq!(all.len(), 6);
+        assert_eq!(all.len(), 4);
     });
 }
 

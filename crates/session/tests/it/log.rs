@@ -172,7 +172,9 @@ fn deleting_removes_all_files_of_the_session() {
     home.open(&work()).append(&[user("goes").into()]).unwrap();
     fs::create_dir(store.artifact_directory(&work())).unwrap();
     fs::write(store.artifact_directory(&work()).join("output.txt"), "big").unwrap();
-    assert!(path.exists() && home.names().len() == 4, "{:?}", home.names());
+    fs::create_dir(store.job_directory(&work())).unwrap();
+    fs::write(store.job_directory(&work()).join("j1.json"), "{}").unwrap();
+    assert!(path.exists() && home.names().len() == 5, "{:?}", home.names());
     assert!(store.delete(&work()).unwrap());
     assert!(!store.delete(&work()).unwrap());
     assert_eq!(home.names(), [format!("{}.jsonl", other.slug())]);

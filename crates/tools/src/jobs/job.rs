@@ -1,6 +1,5 @@
 //! One job of this process.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::live::LiveOutput;
 use super::message;
-use super::owner::Noted;
 use super::record::{JobEnd, JobEnding, JobRecord, Killer, now_ms};
+use super::store::{JobStore, Noted};
 use super::{JobEnded, JobListener};
 
 /// A running command, as a future.
@@ -55,7 +54,7 @@ pub(crate) struct Candidate {
 
 /// What a job needs when it ends.
 pub(super) struct Aftermath {
-    pub(super) directory: std::path::PathBuf,
+    pub(super) store: Arc<dyn JobStore>,
     pub(super) listener: Arc<dyn JobListener>,
     pub(super) noted: Noted,
 }
@@ -121,7 +120,7 @@ impl Job {
     }
 
     /// Ends the job by force, without waiting and without a message.
-    pub(crate) fn kill_now(&self, directory: &Path) {
+    pub(crate) fn kill_now(&self, store: &dyn JobStore) {
         let record = {
             let mut state = self.state.lock();
             if !state.record.is_running() {
@@ -134,7 +133,7 @@ impl Job {
         };
         kill_traced(&self.handle.trace());
         // If that fails, the job counts as lost, which has nearly the same effect.
-        let _ = record.save(directory);
+        let _ = store.save(&record);
     }
 
     /// Returns when the job has ended and that is on disk. May be dropped.
@@ -167,8 +166,8 @@ impl Job {
             state.is_reported |= is_owed;
             (state.record.clone(), is_owed)
         };
-        let directory = aftermath.directory;
-        let saving = tokio::task::spawn_blocking(move || record.save(&directory));
+        let store = aftermath.store;
+        let saving = tokio::task::spawn_blocking(move || store.save(&record));
         // If it cannot be written, a later process treats the job as lost.
         drop(saving.await);
         if is_owed {

@@ -42,7 +42,7 @@ pub struct JobRecord {
     /// How it ended; `None` while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<JobEnd>,
-    /// The lock that the MyClaw process holds that runs the job.
+    /// In files: the lock that the MyClaw process holds that runs the job.
     pub(crate) owner: PathBuf,
     pub(crate) trace: Trace,
 }
@@ -183,6 +183,10 @@ impl JobRecord {
         }
     }
 
+    pub(super) fn id_of(number: u64) -> String {
+        format!("j{number}")
+    }
+
     /// The number in the id.
     pub(crate) fn number(&self) -> u64 {
         self.id.trim_start_matches('j').parse().unwrap_or(0)
@@ -197,7 +201,7 @@ impl JobRecord {
     pub(crate) fn save_new(&mut self, directory: &Path, mut number: u64) -> io::Result<()> {
         create_private_directory(directory)?;
         loop {
-            self.id = format!("j{number}");
+            self.id = Self::id_of(number);
             let file = self.file(directory)?;
             match file.put_at_free(&self.path(directory), Durability::Unsynced) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,

@@ -5,7 +5,7 @@ use myclaw_exec::EnvironmentPolicy;
 
 use super::*;
 use crate::BashTool;
-use crate::jobs::{JobEnded, JobListener, JobOwner, JobsOptions, end_leftovers};
+use crate::jobs::{FileJobs, JobEnded, JobListener, JobStore, JobsOptions, MemoryJobs};
 use crate::support::testing::{Workspace, text_of};
 
 /// The messages that the agent gets.
@@ -17,6 +17,12 @@ impl JobListener for Mailbox {
         self.0.lock().unwrap().push(job);
         Box::pin(async {})
     }
+}
+
+/// As a process that starts now has it.
+fn store(workspace: &Workspace) -> FileJobs {
+    let base = workspace.base.clone();
+    FileJobs::new(workspace.base.join("owners"), move |session| base.join(session))
 }
 
 /// The tools of one session in one process.
@@ -33,11 +39,14 @@ impl Session {
     }
 
     fn yielding_after(workspace: &Workspace, name: &str, yield_after: Option<Duration>) -> Self {
+        Self::with_store(Arc::new(store(workspace)), name, yield_after)
+    }
+
+    fn with_store(store: Arc<dyn JobStore>, name: &str, yield_after: Option<Duration>) -> Self {
         let mail = Arc::new(Mailbox::default());
         let jobs = Jobs::new(JobsOptions {
             session: name.to_owned(),
-            directory: workspace.base.join(name),
-            owner: JobOwner::new(workspace.base.join("owners")),
+            store,
             yield_after,
             listener: Arc::clone(&mail) as Arc<dyn JobListener>,
         });
@@ -305,6 +314,25 @@ async fn jobs_end_with_their_session_without_messages() {
 }
 
 #[tokio::test]
+async fn jobs_in_memory_are_listed_ended_and_forgotten() {
+    let workspace = Workspace::new(&[]);
+    let store: Arc<dyn JobStore> = Arc::new(MemoryJobs::default());
+    let session = Session::with_store(Arc::clone(&store), "a", None);
+    let id = session.start(&workspace, json!({"command": "echo x; sleep 60"})).await;
+    let later = Session::with_store(Arc::clone(&store), "a", None);
+    let listed = async || later.process_text(&workspace, json!({"action": "list"})).await;
+    assert!(listed().await.contains("j1: running for"), "{}", listed().await);
+    let elsewhere = Session::with_store(store, "b", None);
+    let none = elsewhere.process_text(&workspace, json!({"action": "list"})).await;
+    assert!(!none.contains("j1"), "{none}");
+    assert_eq!(session.jobs.kill(&id, Killer::User).await.unwrap().id, id);
+    assert!(listed().await.contains("j1: killed by the user after"), "{}", listed().await);
+    let cleared = later.process_text(&workspace, json!({"action": "clear"})).await;
+    assert_eq!(cleared, "removed 1 job that had ended, and its output");
+    assert!(!workspace.base.join("a").exists() && !workspace.base.join("owners").exists());
+}
+
+#[tokio::test]
 async fn the_number_of_jobs_is_bounded() {
     let workspace = Workspace::new(&[]);
     let session = Session::new(&workspace, "a");
@@ -332,7 +360,8 @@ async fn what_a_killed_process_left_is_ended_and_reported_dead() {
     })
     .await;
     let owners = workspace.base.join("owners");
-    assert_eq!(end_leftovers(owners.clone()).await, [], "its owner lives");
+    let next = store(&workspace);
+    assert_eq!(next.end_leftovers().await, [], "its owner lives");
     assert!(alive(&pid));
     let other = Session::new(&workspace, "a");
     let listed = async || other.process_text(&workspace, json!({"action": "list"})).await;
@@ -340,13 +369,13 @@ async fn what_a_killed_process_left_is_ended_and_reported_dead() {
     free_the_lock(&owners);
     // Also for those who look before anybody has ended it.
     assert!(listed().await.contains("dead, exit unknown"), "{}", listed().await);
-    let lost = end_leftovers(owners.clone()).await;
+    let lost = next.end_leftovers().await;
     assert!(!alive(&pid));
     assert_eq!(lost.len(), 1);
     assert_eq!((lost[0].id.as_str(), lost[0].session.as_str()), ("j1", "a"));
     // Here the job's process is alive after all, and has seen how the job ended.
     assert!(!lost[0].is_running());
-    assert_eq!(end_leftovers(owners).await, [], "once");
+    assert_eq!(next.end_leftovers().await, [], "once");
 }
 
 /// As the kernel does when the holder is killed.

@@ -1,15 +1,16 @@
-//! The journal of the commands that this process runs, so that the next MyClaw ends them if this one is killed.
+//! Jobs in files: a record of each next to its session, and a journal of the commands that this process runs, so that the
+//! next MyClaw ends them if this one is killed.
 //!
 //! Each process that runs commands has a lock and a journal in one directory. The journal names every command that runs
 //! for longer than a moment. A journal whose lock is free belongs to a process that was killed: the commands that are
 //! still open in it are ended with everything they started.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use myclaw_exec::{TreeTrace, end_traced};
 use myclaw_files::{
     LockError, LockFile, LockWait, create_private_directory, private_options, read_regular,
@@ -18,7 +19,8 @@ use myclaw_files::{
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::record::{JobEnd, JobEnding, JobRecord, Killer, Trace, now_ms};
+use super::record::{self, JobEnd, JobEnding, JobRecord, Killer, Trace, now_ms, read_all};
+use super::store::JobStore;
 
 /// Beyond this size a new journal is begun, as soon as all commands in it have ended.
 const COMFORTABLE_BYTES: u64 = 64 * 1024;
@@ -30,11 +32,21 @@ const MAX_JOURNALS: usize = 1_000;
 const LOCK_EXTENSION: &str = "lock";
 const JOURNAL_EXTENSION: &str = "journal";
 
-/// The journal of this process. Its files are created with the first command.
-#[derive(Debug)]
-pub struct JobOwner {
+/// Gives the directory with the records of a session's jobs, which no command may write to. It is made when it is needed.
+pub type RecordsOf = dyn Fn(&str) -> PathBuf + Send + Sync;
+
+/// Jobs in files. Those of the journal are created with the first command.
+pub struct FileJobs {
+    /// Of the journals.
     directory: PathBuf,
+    records_of: Box<RecordsOf>,
     journal: Mutex<Option<Journal>>,
+}
+
+impl fmt::Debug for FileJobs {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("FileJobs").field("directory", &self.directory).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -63,43 +75,18 @@ enum Line {
     },
 }
 
-/// A command in the journal; dropped when it has ended.
-#[derive(Debug)]
-pub(crate) struct Noted {
-    owner: Arc<JobOwner>,
-    number: u64,
-}
-
-impl JobOwner {
-    /// Files are kept in `directory`.
-    pub fn new(directory: PathBuf) -> Arc<Self> {
-        Arc::new(Self { directory, journal: Mutex::new(None) })
+impl FileJobs {
+    /// Journals are kept in `directory`, and records where `records_of` says.
+    pub fn new(
+        directory: impl Into<PathBuf>,
+        records_of: impl Fn(&str) -> PathBuf + Send + Sync + 'static,
+    ) -> Self {
+        let (directory, records_of) = (directory.into(), Box::new(records_of));
+        Self { directory, records_of, journal: Mutex::new(None) }
     }
 
-    /// The lock that this process holds.
-    ///
-    /// # Errors
-    /// The files cannot be made.
-    pub(crate) fn lock_path(&self) -> io::Result<PathBuf> {
-        self.with_journal(|journal| Ok(journal.lock_path.clone()))
-    }
-
-    /// Writes a command to the journal, with the record of its job if it is one.
-    ///
-    /// # Errors
-    /// It cannot be written down.
-    pub(crate) fn note(
-        self: &Arc<Self>,
-        trace: TreeTrace,
-        record: Option<PathBuf>,
-    ) -> io::Result<Noted> {
-        self.with_journal(|journal| {
-            let number = journal.next;
-            journal.write(&Line::Begin { number, trace: trace.into(), record })?;
-            journal.next += 1;
-            journal.open += 1;
-            Ok(Noted { owner: Arc::clone(self), number })
-        })
+    fn of(&self, record: &JobRecord) -> PathBuf {
+        (self.records_of)(&record.session)
     }
 
     fn with_journal<T>(&self, work: impl FnOnce(&mut Journal) -> io::Result<T>) -> io::Result<T> {
@@ -110,10 +97,64 @@ impl JobOwner {
         };
         work(journal)
     }
+}
 
-    /// Removes the files, which also happens when this is dropped. The next command creates new ones.
-    pub fn close(&self) {
-        *self.journal.lock() = None;
+impl JobStore for FileJobs {
+    fn all(&self, session: &str) -> Vec<JobRecord> {
+        read_all(&(self.records_of)(session))
+    }
+
+    fn find(&self, session: &str, id: &str) -> Option<JobRecord> {
+        record::read(&(self.records_of)(session), id)
+    }
+
+    fn insert(&self, record: &mut JobRecord, number: u64) -> io::Result<()> {
+        record.owner = self.with_journal(|journal| Ok(journal.lock_path.clone()))?;
+        record.save_new(&self.of(record), number)
+    }
+
+    fn save(&self, record: &JobRecord) -> io::Result<()> {
+        record.save(&self.of(record))
+    }
+
+    fn remove(&self, record: &JobRecord) -> io::Result<()> {
+        record.delete(&self.of(record))
+    }
+
+    fn begin(&self, trace: TreeTrace, job: Option<&JobRecord>) -> io::Result<u64> {
+        let record = job.map(|job| job.path(&self.of(job)));
+        self.with_journal(|journal| {
+            let number = journal.next;
+            journal.write(&Line::Begin { number, trace: trace.into(), record })?;
+            journal.next += 1;
+            journal.open += 1;
+            Ok(number)
+        })
+    }
+
+    fn end(&self, number: u64) {
+        if let Some(journal) = &mut *self.journal.lock() {
+            // If this line is missing, the next start searches for the processes of this command and finds none.
+            let _ = journal.end(number);
+        }
+    }
+
+    /// Does nothing while a command runs: others of this process may use the journal. The next command creates new files.
+    fn close(&self) {
+        let mut journal = self.journal.lock();
+        if journal.as_ref().is_some_and(|journal| journal.open == 0) {
+            *journal = None;
+        }
+    }
+
+    fn end_leftovers(&self) -> BoxFuture<'_, Vec<JobRecord>> {
+        Box::pin(async {
+            // Without journals there is nothing to do on another thread.
+            match self.directory.is_dir() {
+                true => end_leftovers(self.directory.clone()).await,
+                false => Vec::new(),
+            }
+        })
     }
 }
 
@@ -145,15 +186,6 @@ impl Journal {
     }
 }
 
-impl Drop for Noted {
-    fn drop(&mut self) {
-        if let Some(journal) = &mut *self.owner.journal.lock() {
-            // If this line is missing, the next start searches for the processes of this command and finds none.
-            let _ = journal.end(self.number);
-        }
-    }
-}
-
 impl Drop for Journal {
     fn drop(&mut self) {
         if self.open == 0 {
@@ -162,9 +194,8 @@ impl Drop for Journal {
     }
 }
 
-/// Ends what MyClaw processes that were killed left running, with everything it started, and returns the jobs among it,
-/// whose sessions do not know yet that they ended. `directory` is that of a [`JobOwner`].
-pub async fn end_leftovers(directory: PathBuf) -> Vec<JobRecord> {
+/// Those whose journals are in `directory`.
+async fn end_leftovers(directory: PathBuf) -> Vec<JobRecord> {
     let blocking = tokio::task::spawn_blocking(move || abandoned(&directory));
     let abandoned = blocking.await.unwrap_or_default();
     let mut lost = Vec::new();
