@@ -39,6 +39,9 @@ pub struct RunAgentParams {
     pub approver: Option<Arc<dyn Approver>>,
     /// Where sessions and what else outlives the run are kept, if not in files below the state directory of the config's paths.
     pub stores: Option<Stores>,
+    /// The whole system prompt, if not the one that is made of the files of the agent's workspace. With it the workspace is
+    /// neither read nor made.
+    pub system_prompt: Option<String>,
     /// Directory in which tools work, if not the agent's workspace. It must exist.
     pub working_directory: Option<PathBuf>,
     /// Aborts the run when it fires.
@@ -65,6 +68,7 @@ impl RunAgentParams {
             hooks: Vec::new(),
             approver: None,
             stores: None,
+            system_prompt: None,
             working_directory: None,
             cancel: CancellationToken::new(),
             on_event: None,
@@ -120,8 +124,9 @@ async fn run_in(
     };
     let config = SessionConfig::new(home, params.config, &options)?;
     let selection = config.select_model(params.model.as_deref()).await?;
-    let RunAgentParams { tools, hooks, approver, .. } = params;
-    let mut run = config.run_params(&selection, RunAdditions { tools, hooks, approver }).await?;
+    let RunAgentParams { tools, hooks, approver, system_prompt, .. } = params;
+    let added = RunAdditions { tools, hooks, approver, system_prompt };
+    let mut run = config.run_params(&selection, added).await?;
     run.user_message = params.user_message;
     run.thinking = params.thinking;
     run.cancel = params.cancel;

@@ -72,6 +72,8 @@ pub struct RunAdditions {
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Answers the questions about calls that need an approval.
     pub approver: Option<Arc<dyn Approver>>,
+    /// The whole system prompt, if not the one that is made of the files of the workspace.
+    pub system_prompt: Option<String>,
 }
 
 /// What a command says about its run beside the config.

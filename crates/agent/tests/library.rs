@@ -13,8 +13,8 @@ use myclaw_agent::llm::{
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
     Accepted, AgentRunEvent, Driver, Engine, FailureClass, Home, Next, RunAgentParams, Session,
-    SessionCallback, SessionConfig, SessionEvent, SessionOptions, Tool, ToolError, ToolInvocation,
-    ToolOutput, key_resolver, run_agent, run_agent_with,
+    SessionCallback, SessionConfig, SessionEvent, SessionOptions, Stores, Tool, ToolError,
+    ToolInvocation, ToolOutput, key_resolver, run_agent, run_agent_with,
 };
 use myclaw_config::QueueMode;
 use myclaw_session::LockWait;
@@ -131,6 +131,16 @@ impl Provider for InProcess {
 
 struct Lookup(ToolSchema);
 
+impl Lookup {
+    fn new() -> Self {
+        Self(ToolSchema {
+            name: "lookup".to_owned(),
+            description: "Looks the temperature up.".to_owned(),
+            parameters: json!({"type": "object", "properties": {}}),
+        })
+    }
+}
+
 impl Tool for Lookup {
     fn schema(&self) -> &ToolSchema {
         &self.0
@@ -153,16 +163,65 @@ async fn a_provider_and_a_tool_of_the_callers_own_serve_a_run() {
         "baseUrl": "http://127.0.0.1:1", "models": [{"id": "in-process"}],
     }}}});
     let mut params = params(&home, "How warm is it?", own, &[]);
-    params.tools.push(Arc::new(Lookup(ToolSchema {
-        name: "lookup".to_owned(),
-        description: "Looks the temperature up.".to_owned(),
-        parameters: json!({"type": "object", "properties": {}}),
-    })));
+    params.tools.push(Arc::new(Lookup::new()));
 
     let result = run_agent_with(&engine, params).await.unwrap();
 
     assert_eq!(result.reply, "It is 42 degrees.");
     assert_eq!((result.provider.as_str(), result.iterations), ("lab", 2));
+}
+
+/// All paths below a directory.
+fn paths_below(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let below = entries.flat_map(|entry| {
+        let path = entry.path();
+        let below = if path.is_dir() { paths_below(&path) } else { Vec::new() };
+        std::iter::once(path).chain(below)
+    });
+    below.collect()
+}
+
+#[tokio::test]
+async fn an_agent_in_memory_writes_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let below = |name: &str| directory.path().join(name);
+    std::fs::create_dir(below("work")).unwrap();
+    std::fs::write(below("work/notes.txt"), "remember the milk").unwrap();
+    let before = paths_below(directory.path());
+    let server = ModelServer::start(
+        Script::new()
+            .then(Reply::anthropic().tool_call("call-1", "bash", json!({"command": "sleep 1; ls"})))
+            .then(Reply::anthropic().tool_call("call-2", "lookup", json!({})))
+            .then_repeat(Reply::anthropic().text("Milk.")),
+    )
+    .await;
+    let mut config: Config =
+        serde_json::from_value(TempHome::config_for(server.url(), WireFormat::AnthropicMessages))
+            .unwrap();
+    config.paths = Some(Paths::in_state_dir(below("state")));
+    let config = Arc::new(config);
+    let stores = Stores::in_memory(below("scratch"));
+    for message in ["What do I need?", "And now?"] {
+        let key = SessionKey::for_cli("main", "main");
+        let result = run_agent(RunAgentParams {
+            environment: Environment::new([("MYCLAW_LOCAL_SERVERS", "none")], None, None),
+            stores: Some(stores.clone()),
+            system_prompt: Some("Be brief.".to_owned()),
+            working_directory: Some(below("work")),
+            tools: vec![Arc::new(Lookup::new())],
+            ..RunAgentParams::new(key, message, Arc::clone(&config))
+        })
+        .await
+        .unwrap();
+        assert_eq!(result.reply, "Milk.");
+    }
+    assert_eq!(paths_below(directory.path()), before);
+    assert_eq!(stores.catalog.latest(10).unwrap().1, 1);
+    let last = server.last_request().json().to_string();
+    for part in ["notes.txt", "42 degrees", "And now?", "Be brief."] {
+        assert!(last.contains(part), "{part} is missing in {last}");
+    }
 }
 
 /// A session whose listener gets every event as JSON.

@@ -1,5 +1,8 @@
 //! One turn of the built-in model with a tool and a hook of this program's own:
 //! `cargo run -- "run the command `echo hello`"`.
+//!
+//! `cargo run -- --memory "run the command `echo hello`"` does the same wholly in memory: no file is read but the config and
+//! the `.env`, and none is written.
 
 use std::io::Write;
 use std::process::{ExitCode, Termination};
@@ -9,7 +12,7 @@ use myclaw_agent::config::{Environment, load_or_default};
 use myclaw_agent::llm::{StreamEvent, ToolSchema};
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
-    AgentRunEvent, BoxFuture, Hook, HookError, PendingToolCall, RunAgentParams, Tool, ToolCallVerdict,
+    AgentRunEvent, BoxFuture, Hook, HookError, PendingToolCall, RunAgentParams, Stores, Tool, ToolCallVerdict,
     ToolError, ToolInvocation, ToolOutput, helper_main, run_agent,
 };
 use serde_json::json;
@@ -30,7 +33,9 @@ fn main() -> ExitCode {
 
 #[tokio::main(flavor = "current_thread")]
 async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    let message = std::env::args().nth(1).unwrap_or_else(|| "run `echo hello`".to_owned());
+    let mut arguments = std::env::args().skip(1).peekable();
+    let is_in_memory = arguments.next_if(|argument| argument == "--memory").is_some();
+    let message = arguments.next().unwrap_or_else(|| "run `echo hello`".to_owned());
     // Keys, the model and the hooks of the config are found as the program `myclaw` finds them.
     let environment = Environment::from_process();
     let config = load_or_default(&environment)?.config;
@@ -47,8 +52,19 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
         }
     }));
 
+    if is_in_memory {
+        params.stores = Some(Stores::in_memory(std::env::temp_dir().join("myclaw-example")));
+        params.system_prompt = Some("You are brief.".to_owned());
+        params.working_directory = Some(std::env::current_dir()?);
+    }
+    let stores = params.stores.clone();
+
     let result = run_agent(params).await?;
     println!("\n{} model calls", result.iterations);
+    if let Some(stores) = stores {
+        let (_, count) = stores.catalog.latest(1)?;
+        println!("{count} session in memory, which ends with this program");
+    }
     Ok(())
 }
 

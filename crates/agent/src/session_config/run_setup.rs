@@ -84,8 +84,11 @@ impl SessionConfig {
         params.project = self.project_instructions().await;
         let project_hook = params.project.as_ref().map(|project| self.project_hook(project));
         params.hooks.extend(project_hook);
+        params.system_prompt.clone_from(&added.system_prompt);
         permissions::apply(self, permissions, added, &mut params);
-        params.memory = self.outline_for(&params.tools).await?;
+        if params.system_prompt.is_none() {
+            params.memory = self.outline_for(&params.tools).await?;
+        }
         if params.memory.is_some() {
             params.hooks.push(self.outline_hook());
             params.hooks.extend(self.learn_hook(&params.models));
