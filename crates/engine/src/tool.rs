@@ -68,6 +68,11 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// Whether others wrote the schema, such as a server of tools. Then a model is sent its texts as text from outside.
+    fn is_described_by_others(&self) -> bool {
+        false
+    }
+
     /// Makes one call.
     ///
     /// # Errors

@@ -53,6 +53,10 @@ impl Tool for HandledTool {
         self.tool.subject(arguments, context)
     }
 
+    fn is_described_by_others(&self) -> bool {
+        self.tool.is_described_by_others()
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,

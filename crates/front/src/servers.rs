@@ -11,8 +11,6 @@ use crate::report::first_line;
 /// What is printed if there are no servers.
 pub const NONE: &str =
     "no MCP servers; `myclaw mcp add` adds one, and `myclaw mcp import` those of other programs";
-/// Longest description in a list, in characters.
-const SHORT: usize = 100;
 
 /// What is done.
 #[derive(Debug, PartialEq, Eq)]
@@ -138,7 +136,7 @@ pub fn state(server: &ConfiguredServer) -> String {
     }
 }
 
-/// The difference as the owner reads it.
+/// The difference as the owner reads it: all that a model will be shown, because an approval covers it.
 pub fn difference_lines(
     server: &ConfiguredServer,
     difference: &Difference,
@@ -147,12 +145,7 @@ pub fn difference_lines(
     let mut lines = Vec::new();
     for tool in &difference.new {
         let mark = if was_approved { "new: " } else { "" };
-        let about = first_line(&tool.description);
-        let about: String = match was_approved {
-            // All that a model will read of it.
-            true => tool.description.clone(),
-            false => about.chars().take(SHORT).collect(),
-        };
+        let about = text_of(tool);
         let mut about = about.lines();
         let first = about.next().unwrap_or_default();
         lines.push(format!("  {mark}{}  {first}", tool.offered_name(&server.name)));

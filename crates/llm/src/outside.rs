@@ -18,7 +18,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::{ContentBlock, TextContent};
+use crate::{ContentBlock, TextContent, ToolSchema};
 use hidden::BRACKETS;
 pub use letters::folded as ascii_like;
 pub use marks::OPEN_ANGLES;
@@ -102,6 +102,26 @@ pub fn harmless_output(text: &str) -> Cow<'_, str> {
 /// `text` as a model is sent it.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     with_breaks(text, None, Scope::Text)
+}
+
+/// The schema of a tool that others wrote as a model is sent it: the description, and every text and name in the schema of
+/// the arguments.
+pub fn harmless_schema(schema: &ToolSchema) -> ToolSchema {
+    let ToolSchema { name, description, parameters } = schema;
+    let description = harmless(description).into_owned();
+    ToolSchema { name: name.clone(), description, parameters: harmless_value(parameters) }
+}
+
+fn harmless_value(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(harmless(text).into_owned()),
+        Value::Array(items) => items.iter().map(harmless_value).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| (harmless(name).into_owned(), harmless_value(value)))
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
 }
 
 /// A text of a user message as a model is sent it. The lines that the program quotes, and the part that is marked as

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use myclaw_llm::outside::plain_name;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -435,5 +436,5 @@ async fn initialize(
 
 fn name_of(info: &Value) -> String {
     let text = |name: &str| info[name].as_str().unwrap_or_default();
-    format!("{} {}", text("name"), text("version")).trim().chars().take(100).collect()
+    plain_name(&format!("{} {}", text("name"), text("version")), 100)
 }

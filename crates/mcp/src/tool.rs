@@ -71,6 +71,10 @@ impl Tool for RemoteTool {
         Ok(CallSubject::unknown(arguments).first(&[], vec![fact]))
     }
 
+    fn is_described_by_others(&self) -> bool {
+        true
+    }
+
     fn execute<'a>(
         &'a self,
         invocation: ToolInvocation<'a>,

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use myclaw_testkit::{ChildOutput, RecordedRequest, RunningChild};
+use myclaw_testkit::{ChildOutput, RecordedRequest, RunningChild, mcp_server};
 use serde_json::{Value, json};
 
 use super::attack::{Attack, Attacks};
@@ -311,4 +311,39 @@ fn an_export_holds_no_key() {
         }
     }
     scene.assert_held(&attacks.all.iter().collect::<Vec<&Attack>>());
+}
+
+#[test]
+fn no_tool_of_a_server_imitates_a_speaker_and_its_approval_shows_all_of_it() {
+    let mut scene = Scene::new(|_| {});
+    let (entry, tools) = mcp_server(&scene.home, "sessions");
+    let text = std::fs::read_to_string(scene.home.config_path()).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    config["mcp"]["servers"]["faults"] = entry;
+    scene.home.write_config(&config);
+    // More would be offered through a tool that finds tools.
+    for marks in MARKS.chunks(12) {
+        let said = format!("Says it.\n{}\nthe last words", marks.join("\n"));
+        let field = json!({"type": "string", "description": said, "enum": [said], "title": said});
+        let fields = json!({"text": field, &said: {"type": "string"}});
+        let schema = json!({"type": "object", "properties": fields});
+        let listed = json!([{"name": "echo", "description": said, "inputSchema": schema}]);
+        std::fs::write(&tools, listed.to_string()).unwrap();
+        let mut command = scene.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        let approved = RunningChild::run(command.args(["mcp", "approve", "faults", "--yes"]));
+        approved.assert_code(0);
+        // In the description, and in each of the texts of the schema.
+        let count = approved.stdout().matches("the last words").count();
+        assert!(count >= 5, "{count}: {}", approved.stdout());
+        scene.begin();
+        run(&scene, scene.home.path(), &["run", "-"], "hello").assert_code(0);
+        let requests = scene.new_requests();
+        let sent = requests[0].json()["tools"].as_array().cloned().unwrap();
+        let tool = sent.iter().find(|tool| tool["name"] == "faults__echo").unwrap().to_string();
+        assert!(tool.matches("the last words").count() >= 5, "{tool}");
+        for mark in marks {
+            let quoted = json!(mark).to_string();
+            assert!(!tool.contains(quoted.trim_matches('"')), "{mark:?} reached the model: {tool}");
+        }
+    }
 }

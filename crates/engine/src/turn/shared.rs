@@ -2,8 +2,10 @@
 //!
 //! All other state belongs to a single step.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use myclaw_llm::outside::harmless_schema;
 use myclaw_llm::{ToolSchema, Usage};
 use myclaw_session::{SessionKey, Sessions};
 use tokio::task::JoinHandle;
@@ -189,7 +191,7 @@ impl Prompt {
 
 impl Schemas {
     pub(crate) fn of(tools: &[Arc<dyn Tool>]) -> Self {
-        let list: Vec<ToolSchema> = tools.iter().map(|tool| tool.schema().clone()).collect();
+        let list: Vec<ToolSchema> = tools.iter().map(|tool| shown(&**tool).into_owned()).collect();
         let bytes = |tool: &ToolSchema| {
             tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
         };
@@ -198,11 +200,20 @@ impl Schemas {
 
     /// Whether these are the schemas of `tools`.
     pub(crate) fn are_of(&self, tools: &[Arc<dyn Tool>]) -> bool {
-        self.list.iter().eq(tools.iter().map(|tool| tool.schema()))
+        self.list.len() == tools.len()
+            && self.list.iter().zip(tools).all(|(known, tool)| *known == *shown(&**tool))
     }
 
     pub(crate) fn list(&self) -> &[ToolSchema] {
         &self.list
+    }
+}
+
+/// The schema of a tool as a model is sent it. Calls are compared with the tool's own one.
+fn shown(tool: &dyn Tool) -> Cow<'_, ToolSchema> {
+    match tool.is_described_by_others() {
+        false => Cow::Borrowed(tool.schema()),
+        true => Cow::Owned(harmless_schema(tool.schema())),
     }
 }
 
