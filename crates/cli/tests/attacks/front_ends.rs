@@ -5,8 +5,10 @@ use std::time::Duration;
 use myclaw_testkit::{RunningChild, instruction};
 use serde_json::{Value, json};
 
-use super::attack::Attack;
-use super::reach::Aim;
+use super::attack::{Attack, Attacks};
+use super::fixture::{Gateway, free_port, spawn};
+use super::outsiders::paired;
+use super::reach::{Aim, bash};
 use super::sandboxed::{TOOLS, try_to_reach_with};
 use super::scene::Scene;
 
@@ -81,7 +83,7 @@ fn scene() -> Scene {
     })
 }
 
-fn held(scene: &Scene, attacks: &super::attack::Attacks) {
+fn held(scene: &Scene, attacks: &Attacks) {
     scene.assert_held(&attacks.all.iter().collect::<Vec<&Attack>>());
 }
 
@@ -194,4 +196,43 @@ fn what_a_front_end_shows_of_a_session_holds_no_key() {
         assert!(shown.contains("key=[redacted]"), "{way}: {shown}");
         assert!(shown.contains(&own), "{way} keeps the words of the owner: {shown}");
     }
+}
+
+#[test]
+fn what_a_device_delivers_reaches_nothing_of_the_owner() {
+    let port = free_port();
+    let mut scene = Scene::new(|config| config["gateway"] = json!({"port": port}));
+    let workspace = scene.home.workspace();
+    let plan = scene.secret("a file of the owner's workspace");
+    scene.home.write(workspace.join("plan.md"), format!("# line one\n{plan}\n"));
+    scene.home.write(workspace.join("AGENTS.md"), "Be kind.\n");
+    scene.watch(workspace.clone());
+    let gateway = Gateway::of(spawn(&scene.home), &scene.home, port);
+    let device = paired(&scene, &gateway, "webhook", "builds");
+    let mut attacks = Attacks::new("h");
+    for directory in [".".to_owned(), workspace.display().to_string()] {
+        attacks.add("read", vec![("read", json!({"path": format!("{directory}/plan.md")}))]);
+        attacks.add("cat", vec![bash(format!("cat {directory}/plan.md"))]);
+        let path = format!("{directory}/{}.txt", attacks.next_label());
+        attacks.add("write", vec![("write", json!({"path": path, "content": "x"}))]);
+        attacks.add("plant", vec![bash(format!("echo h003 >{directory}/AGENTS.md"))]);
+    }
+    let fact = json!({"fact": format!("{} is how it is done", attacks.next_label())});
+    attacks.add("remember", vec![("memory_write", fact)]);
+    scene.begin();
+    let text = attacks.batches(100).concat();
+    let (status, answer) = device.post("/api/messages", &json!({"text": text})).unwrap();
+    assert_eq!(status, 202, "{answer}");
+    let outcome = gateway.client.outcome(answer["messageId"].as_str().unwrap()).unwrap();
+    assert_eq!(outcome["state"], "answered", "{outcome}");
+    scene.check(|_| true);
+    let mut command = scene.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    RunningChild::run(command.args(["run", "hello"])).assert_code(0);
+    for request in scene.new_requests() {
+        for attack in attacks.all.iter().filter(|it| request.body_text().contains(&it.label)) {
+            scene.breaches.note(&attack.label, "it is in the owner's prompt");
+        }
+    }
+    gateway.stop();
+    held(&scene, &attacks);
 }

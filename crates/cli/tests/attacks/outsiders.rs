@@ -26,6 +26,23 @@ fn is_read(texts: &str, mark: &str) -> bool {
     texts.contains(json!(mark).to_string().trim_matches('"'))
 }
 
+/// A device that the owner has let in.
+pub(super) fn paired(scene: &Scene, gateway: &Gateway, scope: &str, name: &str) -> Client {
+    let owner = |arguments: &[&str]| {
+        let mut command = scene.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        let output = RunningChild::run(command.args(arguments));
+        output.assert_code(0);
+        output.stdout()
+    };
+    let code = owner(&["devices", "code", "--scope", scope]);
+    let nobody = Client { token: "none".to_owned(), ..gateway.client.clone() };
+    let body = json!({"code": code.trim(), "name": name});
+    let (status, device) = nobody.post("/api/devices/pair", &body).unwrap();
+    assert_eq!(status, 200, "{device}");
+    owner(&["devices", "approve", device["id"].as_str().unwrap()]);
+    Client { token: device["token"].as_str().unwrap().to_owned(), ..nobody }
+}
+
 /// A machine that was paired as a node, and says whatever it likes.
 struct Machine {
     socket: tungstenite::WebSocket<TcpStream>,
@@ -34,19 +51,7 @@ struct Machine {
 
 impl Machine {
     fn join(scene: &Scene, gateway: &Gateway, name: &str, hello: &Value) -> Self {
-        let owner = |arguments: &[&str]| {
-            let mut command = scene.home.command(env!("CARGO_BIN_EXE_myclaw"));
-            let output = RunningChild::run(command.args(arguments));
-            output.assert_code(0);
-            output.stdout()
-        };
-        let code = owner(&["devices", "code", "--scope", "node"]);
-        let nobody = Client { token: "none".to_owned(), ..gateway.client.clone() };
-        let body = json!({"code": code.trim(), "name": name});
-        let (status, device) = nobody.post("/api/devices/pair", &body).unwrap();
-        assert_eq!(status, 200, "{device}");
-        owner(&["devices", "approve", device["id"].as_str().unwrap()]);
-        let client = Client { token: device["token"].as_str().unwrap().to_owned(), ..nobody };
+        let client = paired(scene, gateway, "node", name);
         let mut request =
             format!("ws://127.0.0.1:{}/node", client.port).into_client_request().unwrap();
         let bearer = format!("Bearer {}", client.token);

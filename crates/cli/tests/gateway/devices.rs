@@ -156,7 +156,8 @@ fn a_webhook_reaches_only_a_session_of_its_own() {
     assert_ne!(message, asked);
     let outcome = owner.outcome(message).unwrap();
     assert_eq!(outcome["state"], "answered", "{outcome}");
-    assert!(outcome["session"].as_str().unwrap().contains(&format!("hook-{id}")), "{outcome}");
+    let session = format!("agent:main:channel:hook:account:default:peer:direct:hook-{id}");
+    assert_eq!(outcome["session"], session, "{outcome}");
     // It names its own session too, and the same message is one message.
     let body = json!({"text": "built", "id": "first", "session": format!("hook-{id}")});
     assert_eq!(hook.post("/api/messages", &body).unwrap().1["messageId"], message);

@@ -110,8 +110,11 @@ pub(super) fn check(
     }
 }
 
+/// The channel in the keys of the sessions of devices with the scope `webhook`.
+const HOOK_CHANNEL: &str = "hook";
+
 /// The session of a message that `login` delivers, where the message names `session`. What a device with the scope
-/// `webhook` delivers comes from elsewhere, so it has a session of its own and reaches no other.
+/// `webhook` delivers comes from elsewhere, so it has a session of its own, which is not the owner's, and reaches no other.
 pub(super) fn session_for(
     login: &Login,
     session: Option<String>,
@@ -120,11 +123,12 @@ pub(super) fn session_for(
         (Some((id, _)), Scope::Webhook) => format!("hook-{id}"),
         _ => return Ok(session),
     };
+    let key = format!(":{HOOK_CHANNEL}:{own}");
     match session {
         Some(other) if other != own => Err(GatewayError::Forbidden(format!(
             "this device has the scope `webhook`: its messages go to the session `{own}`; leave the session out"
         ))),
-        _ => Ok(Some(own)),
+        _ => Ok(Some(key)),
     }
 }
 
