@@ -132,7 +132,8 @@ impl SessionConfig {
             Party::Others => true,
         };
         let notebook = self.notebook().filter(|_| may_write)?;
-        Some(Arc::new(write_tool::MemoryWriteTool::new(self.origins(), notebook)))
+        let known_secrets = Arc::clone(&self.home.known_secrets);
+        Some(Arc::new(write_tool::MemoryWriteTool::new(self.origins(), notebook, known_secrets)))
     }
 }
 

@@ -5,7 +5,7 @@
 //! | channels `cli` and `web`: the terminal, editors, programs, the web chat, the API | the owner's | the agent's workspace |
 //! | channel `cron`: scheduled jobs | the owner's | the agent's workspace |
 //! | a chat that is routed to the main session | the owner's | the agent's workspace |
-//! | every other channel, and `person` | of others | a workspace of its own |
+//! | every other channel, `person`, and `hook`: devices that only deliver messages | of others | a workspace of its own |
 //! | a sub-agent | as those of the sessions it works for | as they do |
 //!
 //! `workspaceAccess` says what sessions of others may do in the agent's workspace; with `rw` they work in it.
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use myclaw_config::{ConfinementLimits, Paths, SandboxMode, WorkspaceAccessName};
 use myclaw_engine::{BOOTSTRAP_NAMES, PromptFiles};
 use myclaw_files::create_private_directory;
+use myclaw_memory::FACTS_FILE;
 use myclaw_policy::{names_obeyed_by_agents, names_obeyed_by_programs};
 use myclaw_sandbox::{Level, ProtectedNames, WorkspaceAccess};
 use myclaw_session::{CLI_CHANNEL, SessionKey};
@@ -217,8 +218,9 @@ impl SessionConfig {
         match self.party() {
             Party::Others if is_own => Vec::new(),
             Party::Others => protected_names().at_top,
+            // Facts are remembered with their tool, which notes what the session has read.
             Party::Owner if is_outside_obeyed && self.project_directory().is_none() => {
-                paths(obeyed_by_agents())
+                paths(obeyed_by_agents().chain([FACTS_FILE]))
             }
             Party::Owner => Vec::new(),
         }

@@ -17,6 +17,8 @@ use serde::{Serialize, Serializer};
 pub const MOST_FACT_CHARS: usize = 400;
 /// Characters of an id.
 const ID_CHARS: usize = 5;
+/// What begins or ends a part of a line.
+const SIGNS: [&str; 3] = ["<!--", "-->", "~~"];
 /// Begins the note about an older fact.
 const UNTIL: &str = " until ";
 /// Begins the id of the newer fact in it.
@@ -162,7 +164,11 @@ impl Fact {
 
 /// Text as a fact: on one line, bounded, and nothing in it ends the line's comment or begins one.
 pub(crate) fn as_fact(text: &str) -> String {
-    let words = text.replace("<!--", "").replace("-->", "").replace("~~", "");
+    let mut words = text.to_owned();
+    // What stands around a removed sign may be one itself.
+    while let Some(sign) = SIGNS.iter().find(|sign| words.contains(**sign)) {
+        words = words.replace(*sign, "");
+    }
     let line: String = words
         .split(|sign: char| sign.is_whitespace() || sign.is_control())
         .filter(|word| !word.is_empty())

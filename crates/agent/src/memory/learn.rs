@@ -159,6 +159,7 @@ impl LearnHook {
         let question = Question { text: &text, picture: None, tools: &[], max_output: MOST_OUTPUT };
         let answer = self.session.ask_once(&self.model, question, cancel).await?;
         let (reading, notebook) = (self.reading(), self.notebook.clone());
+        let known_secrets = Arc::clone(&self.session.home.known_secrets);
         let origin = Origin {
             row: part.last_row.clone(),
             after: part.after,
@@ -172,7 +173,8 @@ impl LearnHook {
             }
             let mut count = 0;
             for fact in facts_in(&answer).filter(|fact| !forgotten.has_fact(fact)) {
-                let new = NewFact { text: fact, origin: origin.clone(), replaces: None };
+                let text = &known_secrets.without(fact);
+                let new = NewFact { text, origin: origin.clone(), replaces: None };
                 notebook.add(new).map_err(|error| error.to_string())?;
                 count += 1;
             }

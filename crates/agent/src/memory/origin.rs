@@ -11,6 +11,7 @@ use myclaw_session::{Catalog, PeerKind, Role, SessionKey, TranscriptMessage};
 
 use crate::SessionConfig;
 use crate::declarations::declaration_of;
+use crate::export::tool_calls;
 use crate::session::is_remark;
 use crate::workspace::Party;
 
@@ -68,10 +69,15 @@ impl Origins {
                 match row.role {
                     Role::Tool => after.extend(outside_tool(&row)),
                     Role::User if !is_remark(&row.content) => {
-                        origin.row = row.id.to_string();
+                        if origin.row.is_empty() {
+                            origin.row = row.id.to_string();
+                        }
                         if has_quotes(&row) {
                             after.push(QUOTED.to_owned());
                         }
+                    }
+                    // The end of the turn before. A message may also come in the middle of a turn.
+                    Role::Assistant if !origin.row.is_empty() && tool_calls(&row).is_empty() => {
                         return ControlFlow::Break(());
                     }
                     _ => {}

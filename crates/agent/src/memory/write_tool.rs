@@ -1,10 +1,10 @@
 //! The tool `memory_write`: remembers a fact, corrects one, or forgets one.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    About, CallArguments, CallSubject, Power, Powers, Tool, ToolAliases, ToolContext,
+    About, CallArguments, CallSubject, KnownSecrets, Power, Powers, Tool, ToolAliases, ToolContext,
     ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
 };
 use myclaw_llm::ToolSchema;
@@ -45,6 +45,7 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
 pub(super) struct MemoryWriteTool {
     origins: Origins,
     notebook: Notebook,
+    known_secrets: Arc<KnownSecrets>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -57,8 +58,12 @@ struct Arguments {
 }
 
 impl MemoryWriteTool {
-    pub(super) fn new(origins: Origins, notebook: Notebook) -> Self {
-        Self { origins, notebook }
+    pub(super) fn new(
+        origins: Origins,
+        notebook: Notebook,
+        known_secrets: Arc<KnownSecrets>,
+    ) -> Self {
+        Self { origins, notebook, known_secrets }
     }
 }
 
@@ -93,7 +98,9 @@ impl Tool for MemoryWriteTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = invocation.call.arguments.parse()?;
+            let mut arguments: Arguments = invocation.call.arguments.parse()?;
+            // Facts are in the prompts of later sessions.
+            arguments.fact = self.known_secrets.without(&arguments.fact).into_owned();
             let (origins, notebook) = (self.origins.clone(), self.notebook.clone());
             run_blocking(move || write(&origins, &notebook, &arguments)).await
         })

@@ -62,6 +62,62 @@ fn a_fact_names_its_message_and_what_was_read_before() {
 }
 
 #[test]
+fn a_message_in_the_middle_of_a_turn_does_not_hide_what_was_read_before() {
+    let (_server, home) = serve([
+        Reply::anthropic().tool_call("call_0", "read", json!({"path": "AGENTS.md"})).step(),
+        Step::status(400, &[], "{}"),
+    ]);
+    let failed = run(&home, &["run", "--session", "a", "look"]);
+    assert!(!failed.stderr().is_empty() && failed.stdout().is_empty(), "{}", failed.stdout());
+    write(&home, "a", json!({"fact": "Lives in Bonn."}));
+    assert!(facts(&home).contains("; after read -->"), "{}", facts(&home));
+    // The next turn has read nothing.
+    write(&home, "a", json!({"fact": "Likes tea."}));
+    let facts = facts(&home);
+    let last = facts.lines().last().unwrap();
+    assert!(last.contains("Likes tea.") && !last.contains("after"), "{facts}");
+}
+
+#[test]
+fn no_key_is_remembered() {
+    let home = TempHome::new();
+    let key = "sk-this-is-a-key-0123456789";
+    home.write(home.state_directory().join(".env"), format!("SOME_API_KEY={key}\n"));
+    let told = write(&home, "a", json!({"fact": format!("The key is {key}.")}));
+    assert!(told.ends_with("The key is [redacted]."), "{told}");
+    assert!(facts(&home).contains("- The key is [redacted]. <!--"), "{}", facts(&home));
+}
+
+#[test]
+fn a_sandboxed_session_changes_facts_with_their_tool_alone() {
+    let lines = [
+        "mkdir -p memory; echo '- planted one' >>memory/facts.md",
+        "echo '- planted two' >x; mv -f x memory/facts.md",
+        "mkdir -p n; echo '- planted three' >n/facts.md; mv memory old; mv n memory",
+        "rm -rf memory; ln -s . memory; echo '- planted four' >facts.md",
+        "rm -f memory/facts.md; mkdir -p memory; echo 'a note' >memory/note.md",
+    ];
+    for is_new in [true, false] {
+        let calls = lines.iter().enumerate().map(|(number, line)| {
+            let id = format!("call_{number}");
+            Reply::anthropic().tool_call(&id, "bash", json!({"command": line}))
+        });
+        let replies: Vec<Reply> = calls.chain([Reply::anthropic().text("Done.")]).collect();
+        let (_server, home) = serve(replies);
+        if !is_new {
+            home.write_in_workspace("memory/facts.md", "# Facts\n- Likes coffee\n");
+        }
+        run(&home, &["run", "--session", "trip", "go on"]).assert_code(0);
+        assert!(!facts(&home).contains("planted"), "{is_new}: {}", facts(&home));
+        let results = results_of(&home, "trip");
+        assert_eq!(facts(&home).contains("coffee"), !is_new, "{results:?}");
+        let remembered = write(&home, "trip", json!({"fact": "Likes tea."}));
+        assert!(remembered.starts_with("remembered ("), "{remembered}");
+        assert!(facts(&home).contains("Likes tea. <!-- "), "{}", facts(&home));
+    }
+}
+
+#[test]
 fn a_newer_fact_replaces_an_older_one_and_a_forgotten_one_is_gone() {
     let home = TempHome::new();
     let first = write(&home, "a", json!({"fact": "Lives in Bonn."}));
