@@ -23,7 +23,7 @@ impl SessionConfig {
             let limits = config.config.side_files;
             let jobs = RefCell::new(None);
             let is_needed = |path: &Path| is_output_of_a_job(&jobs, path);
-            let most = u64::from(limits.session_mb) * MEGABYTE;
+            let most = config.most_side_files(u64::from(limits.session_mb) * MEGABYTE);
             config.report(side_files.trim(key, most, &is_needed), "this session", "sessionMb");
             let most = u64::from(limits.total_mb) * MEGABYTE;
             config.report(side_files.trim_all(most, &is_needed), "all sessions", "totalMb");
@@ -33,6 +33,16 @@ impl SessionConfig {
             if let Some(config) = config {
                 drop(tokio::task::spawn_blocking(move || work(config)).await);
             }
+        }
+    }
+
+    /// Most bytes of side files, where the config says `most`, and 0 is no limit: at most half of what a session may hold that has a quota, in
+    /// which they count.
+    fn most_side_files(&self, most: u64) -> u64 {
+        match self.quota().and_then(|quota| quota.bytes).map(|bytes| bytes / 2) {
+            Some(room) if most == 0 => room,
+            Some(room) => most.min(room),
+            None => most,
         }
     }
 

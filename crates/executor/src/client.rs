@@ -18,7 +18,6 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use self::helper::Helper;
-pub use self::helper::TEMPORARY_PREFIX;
 pub use self::remote::{RemoteCallError, RemoteCalls};
 use crate::ExecutorError;
 use crate::tool::{CallHandler, with_handler};

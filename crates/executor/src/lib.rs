@@ -25,7 +25,7 @@ mod protocol;
 mod serve;
 mod tool;
 
-pub use client::{Executor, Launch, RemoteCallError, RemoteCalls, TEMPORARY_PREFIX};
+pub use client::{Executor, Launch, RemoteCallError, RemoteCalls};
 pub use error::ExecutorError;
 pub use frames::text_of;
 pub use serve::{ArrivedCall, BareCommands, CallServer, CallService, ServerLimits, serve};

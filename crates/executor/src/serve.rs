@@ -22,6 +22,8 @@ use myclaw_exec::Piece;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use serde_json::{Map, Value};
 use tokio::io::BufReader;
+#[cfg(unix)]
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -117,6 +119,10 @@ async fn attend(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> 
             "MyClaw {version} was replaced by {VERSION} while it ran; start it again"
         )));
     }
+    // A file that gets larger than the sandbox permits is an error for the call that writes it, not the end of all calls. The
+    // programs of commands have no handler, and end.
+    #[cfg(unix)]
+    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
     let tools = Arc::new(Tools(build(setup)?));
     let limits = ServerLimits { calls: MAX_CALLS, commands: BareCommands::Run };
     let (mut server, queue) = CallServer::new(tools, limits);

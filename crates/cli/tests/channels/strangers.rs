@@ -415,6 +415,31 @@ fn a_full_workspace_takes_no_more_until_something_is_removed() {
     gateway.stop();
 }
 
+#[test]
+fn what_a_chat_writes_next_to_its_temporary_files_counts_and_so_do_its_outputs() {
+    let bench = open_bench(Script::new(), &json!({"limits": {"workspaceMb": 1}}));
+    let fill = "for i in 1 2 3 4; do head -c 900000 /dev/zero >$TMPDIR/../file$i; done";
+    for step in [
+        calls(&[bash(fill), bash("touch one"), bash("rm $TMPDIR/../file*"), bash("touch two")]),
+        calls(&[bash("head -c 3000000 /dev/zero | tr '\\0' a | fold"), bash("touch three")]),
+        Reply::anthropic().text("filled"),
+    ] {
+        bench.model.push(step);
+    }
+    let gateway = bench.start();
+    bench.bot.write(EVE, "fill");
+    bench.bot.wait_for_text("filled");
+    let results = bench.results_of(EVE);
+    for full in [1, 5] {
+        let why = "the workspace of this session is full";
+        assert!(results[full].contains(why), "{full}: {results:?}");
+    }
+    assert!(results[4].contains("aaaa") && !results[4].contains("helper"), "{}", results[4]);
+    let own = workspace_of(&bench, EVE);
+    assert!(own.join("two").exists() && !own.join("one").exists() && !own.join("three").exists());
+    gateway.stop();
+}
+
 /// Waits for a minute.
 fn until(problem: &str, is: &dyn Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);

@@ -22,7 +22,6 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-pub use self::process::TEMPORARY_PREFIX;
 use self::process::{Process, make_temporary};
 pub(super) use self::waiting::{CommandEvents, Waiting};
 use super::Launch;

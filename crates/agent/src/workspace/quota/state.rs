@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-use myclaw_executor::TEMPORARY_PREFIX;
 use myclaw_files::{EntryKind, SharedDirectory};
 use parking_lot::Mutex;
 
@@ -18,8 +17,10 @@ const MOST_ENTRIES: u64 = 100_000;
 /// Deepest directory that is counted. A deeper tree counts as one with too many files.
 pub(super) const MOST_DEPTH: usize = 100;
 pub(super) const MEGABYTE: u64 = 1 << 20;
-/// Most directories of temporary files that are counted. A session has one, and one for each helper that was killed.
-const MOST_TEMPORARY: usize = 100;
+/// The directory with what undo needs, next to the temporary files.
+const CHANGES: &str = "changes";
+/// Bytes in it that do not count: more than undo keeps.
+const MOST_OLD_CONTENTS: u64 = 300 * MEGABYTE;
 
 /// What a workspace may hold; `None` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub struct WorkspaceUse {
 #[derive(Debug, Clone)]
 pub(crate) struct CountedPlace {
     pub(super) workspace: PathBuf,
-    /// Holds those with the temporary files of its commands.
+    /// Holds the temporary files of its commands and the full texts of large outputs. Commands can write everywhere in it.
     pub(super) scratch: PathBuf,
 }
 
@@ -60,12 +61,13 @@ impl Quota {
         used.add(&SharedDirectory::open(&place.workspace)?, most, 0)?;
         // There is none before the first command.
         let Ok(scratch) = SharedDirectory::open(&place.scratch) else { return Ok(used) };
-        let prefix = TEMPORARY_PREFIX.as_bytes();
-        let names =
-            scratch.names(MOST_TEMPORARY, |name| name.as_encoded_bytes().starts_with(prefix))?;
-        used.has_more |= names.is_cut;
-        for temporary in names.names.iter().filter_map(|name| scratch.directory(name).ok()) {
-            used.add(&temporary, most, 0)?;
+        used.add_but(CHANGES, &scratch, most, 0)?;
+        if let Ok(changes) = scratch.directory(CHANGES) {
+            let mut old = WorkspaceUse::default();
+            old.add(&changes, most, 0)?;
+            // Its writer keeps to its limit. Commands can write there too.
+            used.bytes = used.bytes.saturating_add(old.bytes.saturating_sub(MOST_OLD_CONTENTS));
+            used.has_more |= old.has_more;
         }
         Ok(used)
     }
@@ -92,12 +94,23 @@ impl Quota {
 
 impl WorkspaceUse {
     fn add(&mut self, directory: &SharedDirectory, most: u64, depth: usize) -> io::Result<()> {
+        self.add_but("", directory, most, depth)
+    }
+
+    /// Adds what is in a directory, but for the entry with this name.
+    fn add_but(
+        &mut self,
+        left_out: &str,
+        directory: &SharedDirectory,
+        most: u64,
+        depth: usize,
+    ) -> io::Result<()> {
         if depth > MOST_DEPTH {
             self.has_more = true;
             return Ok(());
         }
         let left = usize::try_from(most.saturating_sub(self.files)).unwrap_or(usize::MAX);
-        let names = directory.names(left, |_| true)?;
+        let names = directory.names(left, |name| name != left_out)?;
         for name in &names.names {
             if self.has_more || self.files >= most {
                 self.has_more = true;

@@ -104,10 +104,10 @@ fn a_large_workspace_is_counted_less_often_than_it_is_changed() {
 }
 
 #[test]
-fn temporary_files_count_and_other_side_files_do_not() {
+fn what_is_next_to_the_session_counts_but_for_what_undo_keeps() {
     let (own, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fs::write(own.path().join("a"), [0; 10]).unwrap();
-    for name in ["tmp-1/deep/x", "tmp-2/y", "output/z"] {
+    for name in ["tmp-1/deep/x", "tmp-2/y", "output/z", "bash-1.log", "changes/old"] {
         let path = scratch.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, [0; 100]).unwrap();
@@ -117,7 +117,7 @@ fn temporary_files_count_and_other_side_files_do_not() {
         CountedPlace { workspace: own.path().to_owned(), scratch: scratch.path().to_owned() };
     let quota = Quota { bytes: Some(200), files: Some(100) };
     let used = quota.count(&place).unwrap();
-    assert_eq!(used, WorkspaceUse { bytes: 210, files: 4, has_more: false });
+    assert_eq!(used, WorkspaceUse { bytes: 411, files: 10, has_more: false });
     assert!(quota.refusal(&used, 0).is_some());
 }
 

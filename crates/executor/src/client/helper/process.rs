@@ -25,7 +25,7 @@ const END_GRACE: Duration = Duration::from_millis(500);
 const KILLED: i32 = 9;
 
 /// How the names of the directories for temporary files begin.
-pub const TEMPORARY_PREFIX: &str = "tmp-";
+const TEMPORARY_PREFIX: &str = "tmp-";
 
 /// The process and what ends with it.
 pub(super) struct Process {
