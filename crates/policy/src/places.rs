@@ -78,7 +78,7 @@ const DIRECTORIES: &[Names] = &[
     ]),
     (WhenOpened, "a build server starts programs that it names", &[
         ".github", ".gitlab", ".forgejo", ".gitea", ".circleci", ".buildkite", ".woodpecker", ".teamcity", ".semaphore", ".tekton",
-        ".azure-pipelines",
+        ".azure-pipelines", ".zuul.d", "zuul.d",
     ]),
     (WhenOpened, "cargo starts programs that its config names", &[".cargo"]),
     (WhenOpened, "a tool for builds starts programs that it names", &[".mvn", ".bundle", ".yarn"]),
@@ -88,7 +88,8 @@ const DIRECTORIES: &[Names] = &[
     (WhenRun, "programs are started from it", &[".bin"]),
     (ByAgents, "an agent starts hooks and programs that it names", &[
         ".claude", ".codex", ".gemini", ".cursor", ".windsurf", ".opencode", ".roo", ".junie", ".clinerules", ".continue", ".kiro",
-        ".amazonq", ".augment", ".trae", ".qwen", ".goose", ".crush", ".agents",
+        ".amazonq", ".augment", ".trae", ".qwen", ".goose", ".crush", ".agents", ".pi", ".kilocode", ".factory", ".openhands", ".amp", ".openclaw",
+        ".vibe",
     ]),
 ];
 
@@ -106,6 +107,7 @@ const FILES: &[Names] = &[
         ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".lvimrc", "_vimrc", ".vim", ".dir-locals.el", ".dir-locals-2.el", ".emacs", ".projectile",
         "*.code-workspace", "*.sublime-project", ".editorconfig", ".lazy.lua",
     ]),
+    (WhenOpened, "an editor's checker runs the code that it names", &["hie.yaml", ".pylintrc", ".rubocop.yml"]),
     (WhenOpened, "a debugger runs it", &[".gdbinit", ".lldbinit"]),
     (WhenOpened, "a version manager starts what it names", &[
         ".tool-versions", "mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".rtx.toml", "rust-toolchain", "rust-toolchain.toml",
@@ -118,7 +120,7 @@ const FILES: &[Names] = &[
     (WhenOpened, "a build server runs the commands in it", &[
         ".gitlab-ci.yml", ".travis.yml", "Jenkinsfile", "azure-pipelines.yml", "azure-pipelines.yaml", ".drone.yml", ".drone.jsonnet",
         ".cirrus.yml", ".woodpecker.yml", "appveyor.yml", ".appveyor.yml", "bitbucket-pipelines.yml", "buildspec.yml", "cloudbuild.yaml",
-        ".builds.yml", ".build.yml", "codemagic.yaml", "wercker.yml", "netlify.toml", "vercel.json", ".readthedocs.yaml",
+        ".builds.yml", ".build.yml", ".zuul.yaml", "zuul.yaml", "codemagic.yaml", "wercker.yml", "netlify.toml", "vercel.json", ".readthedocs.yaml",
     ]),
     (WhenOpened, "cargo and editors for Rust run it, or what it names", &["Cargo.toml", "build.rs"]),
     (WhenOpened, "cmake and editors run it when they open the project", &["CMakeLists.txt", "CMakePresets.json", "CMakeUserPresets.json"]),
