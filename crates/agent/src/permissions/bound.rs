@@ -2,6 +2,7 @@
 //! and content.
 
 mod carried;
+mod modules;
 mod state;
 
 use std::collections::{BTreeMap, BTreeSet};

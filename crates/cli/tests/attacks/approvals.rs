@@ -96,6 +96,24 @@ const PAIRS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "a module of a Python script that was rewritten",
+        &[
+            ("free", "mkdir {d}/p; echo 'import one' >{d}/p/main.py; echo >{d}/p/one.py"),
+            ("bash", r#"{"command":"python3 {d}/p/main.py"}"#),
+            ("free", "echo 'open(\"{m}\", \"w\")' >{d}/p/one.py"),
+            ("bash", r#"{"command":"python3 {d}/p/main.py"}"#),
+        ],
+    ),
+    (
+        "a module that takes the place of one of Python's",
+        &[
+            ("free", "mkdir {d}/q; echo 'import json' >{d}/q/main.py"),
+            ("bash", r#"{"command":"python3 {d}/q/main.py"}"#),
+            ("free", "echo 'open(\"{m}\", \"w\")' >{d}/q/json.py"),
+            ("bash", r#"{"command":"python3 {d}/q/main.py"}"#),
+        ],
+    ),
+    (
         "a link to a script that was turned",
         &[
             ("bash", r#"{"command":"{d}/link.sh"}"#),

@@ -1,13 +1,15 @@
 //! The scripts that a file names which a program carries out: what they say counts as much as what the file says.
 //!
-//! A file is read as words, whatever its language. What a program finds by rules of its own, such as the modules of a language,
-//! is not found here.
+//! A file is read as words, whatever its language. What a program finds by rules of its own is not found here, but for the
+//! [`modules`] next to a script.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use myclaw_files::{open_regular, read_regular};
+
+use super::modules;
 
 /// Longest file that is looked through.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -47,6 +49,8 @@ pub(super) fn read(path: &Path, directories: &[PathBuf]) -> Carried {
     bases.extend(path.parent());
     let mut seen = BTreeSet::new();
     for line in text.lines() {
+        let modules = modules::of_line(path, line).into_iter();
+        found.scripts.extend(modules.map(|file| file.canonicalize().unwrap_or(file)));
         let mut is_included = false;
         for word in line.split_whitespace() {
             let including = INCLUDING.iter().position(|it| *it == word.trim_end_matches(':'));
