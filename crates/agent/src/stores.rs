@@ -72,6 +72,14 @@ impl Stores {
         }
     }
 
+    /// The same, but for sessions with their jobs and outputs: those are in the memory of this process, which forgets them at its
+    /// end. What tools write in full is in files below `scratch`, which need not exist.
+    #[must_use]
+    pub fn with_sessions_in_memory(self, scratch: impl Into<PathBuf>) -> Self {
+        let Self { outgoing, spending, approvals, vectors, keys, .. } = self;
+        Self { outgoing, spending, approvals, vectors, keys, ..Self::in_memory(scratch) }
+    }
+
     /// The memory of this process, which forgets everything at its end. Only what tools write in full is in files, below
     /// `scratch`, which need not exist.
     pub fn in_memory(scratch: impl Into<PathBuf>) -> Self {

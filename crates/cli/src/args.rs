@@ -276,6 +276,9 @@ pub(crate) struct RunArgs {
     /// The session.
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+    /// Keep nothing of what is said: no session is read or written
+    #[arg(long, conflicts_with_all = ["session", "continue_last"])]
+    pub(crate) no_session: bool,
     /// What the run may do.
     #[command(flatten)]
     pub(crate) bounds: BoundsArgs,

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::{MAIN_SESSION, SessionConfig};
+use myclaw_agent::{Home, MAIN_SESSION, SessionConfig};
 use myclaw_config::ProjectStart;
 use myclaw_session::{CLI_CHANNEL, EntryId, SessionKey};
 
@@ -48,7 +48,15 @@ impl Start {
     /// # Errors
     /// As [`crate::home::session_config`]; or the sessions cannot be read.
     pub fn find(args: &SessionArgs, wanted: Wanted) -> Result<Self, CliError> {
-        let mut config = load_session(find_home()?, &args.options())?;
+        Self::find_in(find_home()?, args, wanted)
+    }
+
+    /// The same in this home.
+    ///
+    /// # Errors
+    /// As [`Start::find`].
+    pub fn find_in(home: Home, args: &SessionArgs, wanted: Wanted) -> Result<Self, CliError> {
+        let mut config = load_session(home, &args.options())?;
         let sessions = Sessions::of_agent(&config);
         let exists = sessions.catalog.exists(&config.session_key);
         if let Some(name) = &args.session {

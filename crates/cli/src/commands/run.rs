@@ -3,6 +3,7 @@
 mod form;
 
 use std::io::Read;
+use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use myclaw_agent::{Driver, RunAdditions, RunOptions, Selection, SessionConfig, e
 use myclaw_config::ToolRules;
 use myclaw_engine::{EventCallback, RunParams};
 use myclaw_llm::{ContentBlock, ThinkingLevel};
+use myclaw_session::EntryId;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +20,7 @@ use form::{AnswerForm, CORRECTIONS};
 use myclaw_front::approval::TerminalApprover;
 use myclaw_front::attachments;
 use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
 use myclaw_front::interrupt::{Interrupts, read_proc};
 use myclaw_front::model::announce;
 use myclaw_front::print::note;
@@ -60,10 +63,19 @@ fn run_turn(
     let pictures = attachments::named(&args.images.paths)?;
     let form = args.output_schema.as_deref().map(AnswerForm::read).transpose()?;
     let options = run_options(&args.bounds)?;
-    let mut start = Start::find(&args.session, Wanted::from(args.last))?;
+    let (home, scratch) = (find_home()?, args.no_session.then(Scratch::new));
+    let home = match &scratch {
+        Some(Scratch(place)) => {
+            let stores = home.stores().clone().with_sessions_in_memory(place);
+            home.with_stores(stores)
+        }
+        None => home,
+    };
+    let mut start = Start::find_in(home, &args.session, Wanted::from(args.last))?;
     start.config.options = options;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
-    if let Some(line) = start.line().filter(|_| verbosity == Verbosity::Normal) {
+    let is_told = verbosity == Verbosity::Normal && !args.no_session;
+    if let Some(line) = start.line().filter(|_| is_told) {
         note(format_args!("myclaw: {}", escaped(&line)));
     }
     let config = start.config;
@@ -123,6 +135,23 @@ fn run_turn(
         config.close_jobs(&|event| emit(event)).await;
         outcome
     }))?
+}
+
+/// The directory for outputs of a run without a session, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Self {
+        let name = format!("myclaw-run-{}", EntryId::generate());
+        Self(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Most runs write nothing there.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// What the turns of one command have in common.

@@ -1,8 +1,8 @@
 //! `myclaw run` in scripts and pipelines: bounds of one run, and answers for programs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome, WireFormat};
 use serde_json::{Value, json};
 
 use crate::{run, serve};
@@ -52,7 +52,10 @@ fn a_call_of_a_denied_tool_names_the_option() {
 fn bounds_end_a_run_and_are_named() {
     let call = |id: usize| {
         let command = json!({"command": format!("echo {id}")});
-        Reply::anthropic().tool_call(format!("call_{id}"), "bash", command).usage(900_000, 10).step()
+        Reply::anthropic()
+            .tool_call(format!("call_{id}"), "bash", command)
+            .usage(900_000, 10)
+            .step()
     };
     let calls = || (0..6).map(call).collect::<Vec<_>>();
     for (option, value, most) in [("--max-turns", "2", 2), ("--max-cost", "0.01", 2)] {
@@ -146,4 +149,34 @@ fn with_events_the_value_or_the_failure_is_the_last_line() {
         }
         assert_eq!(line, last);
     }
+}
+
+#[test]
+fn a_run_without_a_session_leaves_nothing_of_it() {
+    let large = json!({"command": "seq 1 200000"});
+    let call = Reply::anthropic().tool_call("call_1", "bash", large);
+    let (server, home) = serve(vec![call.step(), Reply::anthropic().text("A heron.").step()]);
+    let temporary = home.write("tmp/mark", "");
+    let mut command = crate::myclaw(&home, &["run", "--no-session", "what is a heron"]);
+    command.env("TMPDIR", temporary.parent().unwrap());
+    let output = RunningChild::run(&mut command);
+    output.assert_code(0);
+    assert_eq!(output.stdout(), "A heron.\n");
+    assert_eq!(server.requests().len(), 2);
+    assert!(!holds(home.path(), "heron"), "what was said is in a file");
+    assert!(!holds(home.path(), "199999"), "an output is in a file");
+    assert_eq!(std::fs::read_dir(temporary.parent().unwrap()).unwrap().count(), 1);
+    run(&home, &["run", "--no-session", "-c", "hello"]).assert_code(2);
+}
+
+/// Whether a file below the directory holds the text.
+fn holds(directory: &Path, text: &str) -> bool {
+    std::fs::read_dir(directory).unwrap().flatten().any(|entry| {
+        let path = entry.path();
+        match path.is_dir() {
+            true => holds(&path, text),
+            false => std::fs::read(&path)
+                .is_ok_and(|bytes| bytes.windows(text.len()).any(|part| part == text.as_bytes())),
+        }
+    })
 }
