@@ -40,6 +40,8 @@ pub struct Session {
     key: SessionKey,
     inbox: SessionInbox,
     quiet: QuietMessages,
+    /// Fires when somebody else has the session from now on.
+    abandoned: CancellationToken,
     state: Mutex<State>,
 }
 
@@ -140,6 +142,7 @@ impl Session {
             key,
             inbox,
             quiet: QuietMessages::default(),
+            abandoned: CancellationToken::new(),
             state: Mutex::new(state),
         });
         session.can_be_woken();
@@ -350,7 +353,7 @@ impl Session {
         let running = self.begin(Work::Compaction).ok_or_else(|| self.busy())?;
         let (sender, receiver) = oneshot::channel();
         let this = Arc::clone(self);
-        self.driver.spawn(async move {
+        self.spawn(async move {
             this.emit(SessionEvent::Begin(Work::Compaction));
             let report = this.run_compaction(focus.as_deref(), running).await;
             let next = this.end(report.clone().map(Done::Compacted)).await;
@@ -368,7 +371,13 @@ impl Session {
             return;
         };
         let this = Arc::clone(self);
-        self.driver.spawn(async move { this.answer(Some(running)).await });
+        self.spawn(async move { this.answer(Some(running)).await });
+    }
+
+    /// Drops what the session does, as a crash of the process would, and begins nothing any more. To be called when another
+    /// process has the session: it continues the turn.
+    pub fn abandon(&self) {
+        self.abandoned.cancel();
     }
 
     /// Begins work in the background, unless the session is busy.
@@ -378,7 +387,7 @@ impl Session {
 
     fn begin_with(&self, work: Work, cancel: CancellationToken) -> Option<Running> {
         let mut state = self.state.lock();
-        if state.running.is_some() {
+        if state.running.is_some() || self.abandoned.is_cancelled() {
             return None;
         }
         let running = Running { work, cancel, switch: ModelSwitch::default() };
@@ -488,9 +497,12 @@ impl Session {
         Ok(params)
     }
 
-    /// Runs `work` beside the caller, until the driver is finished.
+    /// Runs `work` beside the caller, until the driver is finished or the session is abandoned.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.driver.spawn(work);
+        let abandoned = self.abandoned.clone();
+        self.driver.spawn(async move {
+            abandoned.run_until_cancelled(work).await;
+        });
     }
 
     pub(crate) fn emit(&self, event: SessionEvent<'_>) {
