@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use myclaw_channels::{Channel, Intake, State as ChannelState};
 use myclaw_gateway_client::Say;
+use myclaw_store::Claims;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connect::ChannelSetup;
 use crate::rows::Route;
+use crate::sharing::account_of;
 
 /// How long a channel may take to end. Its task is dropped then, which closes its connections.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,15 +27,26 @@ pub(crate) struct Channels {
     /// That of the server itself.
     own: Arc<dyn Channel>,
     state: Mutex<State>,
-    /// Counts the changes.
-    changed: watch::Sender<u64>,
+    /// Counts the changes, of which those are that this process gets an account.
+    changed: Arc<watch::Sender<u64>>,
 }
 
 #[derive(Default)]
 struct State {
     connections: Vec<Connection>,
-    /// Where messages go, and what stops the channels; set when they begin to receive.
-    receiver: Option<(Arc<dyn Intake>, CancellationToken)>,
+    /// Set when the channels begin to receive.
+    receiver: Option<Receiver>,
+}
+
+/// What a channel that receives needs.
+#[derive(Clone)]
+struct Receiver {
+    /// Where messages go.
+    intake: Arc<dyn Intake>,
+    /// Stops the channels.
+    stop: CancellationToken,
+    claims: Arc<Claims>,
+    changed: Arc<watch::Sender<u64>>,
 }
 
 struct Connection {
@@ -43,7 +56,7 @@ struct Connection {
 
 struct Receiving {
     stop: CancellationToken,
-    task: JoinHandle<Option<()>>,
+    task: JoinHandle<()>,
 }
 
 /// What a reload did, as names of channels and accounts.
@@ -58,14 +71,25 @@ impl Channels {
     pub(crate) fn new(own: Arc<dyn Channel>, setups: Vec<ChannelSetup>) -> Arc<Self> {
         let connections = setups.into_iter().map(Connection::new).collect();
         let state = Mutex::new(State { connections, receiver: None });
-        Arc::new(Self { own, state, changed: watch::Sender::new(0) })
+        Arc::new(Self { own, state, changed: Arc::new(watch::Sender::new(0)) })
     }
 
-    /// Makes all channels receive, until `stop` fires.
-    pub(crate) fn receive(&self, intake: Arc<dyn Intake>, stop: CancellationToken) {
+    /// Makes all channels receive, until `stop` fires: each as long as this process holds its account.
+    pub(crate) fn receive(
+        &self,
+        intake: Arc<dyn Intake>,
+        stop: CancellationToken,
+        claims: Arc<Claims>,
+    ) {
         let mut state = self.state.lock();
-        state.receiver = Some((intake, stop));
+        let changed = Arc::clone(&self.changed);
+        state.receiver = Some(Receiver { intake, stop, claims, changed });
         state.receive();
+    }
+
+    /// Waits until channels have changed, or this process has got an account.
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
     }
 
     /// Changes the channels to those of a new config. Channels that did not change keep running. To be called by
@@ -208,15 +232,52 @@ impl Channels {
 impl State {
     /// Makes the channels receive that do not yet.
     fn receive(&mut self) {
-        let Some((intake, stop)) = &self.receiver else { return };
+        let Some(receiver) = &self.receiver else { return };
         for connection in &mut self.connections {
             let Ok(channel) = &connection.setup.made else { continue };
             connection.receiving.get_or_insert_with(|| {
-                let stop = stop.child_token();
-                let running = Arc::clone(channel).run(Arc::clone(intake));
-                let running = stop.clone().run_until_cancelled_owned(running);
-                Receiving { task: tokio::spawn(running), stop }
+                let stop = receiver.stop.child_token();
+                let receiver = Receiver { stop: stop.clone(), ..receiver.clone() };
+                Receiving { task: tokio::spawn(receiver.run(Arc::clone(channel))), stop }
             });
+        }
+    }
+}
+
+impl Receiver {
+    /// Makes a channel receive whenever this process holds its account.
+    async fn run(self, channel: Arc<dyn Channel>) {
+        let account = account_of(channel.name(), channel.account().name());
+        while !self.stop.is_cancelled() {
+            let owning = self.claims.own(&account);
+            let held = match self.stop.run_until_cancelled(owning).await {
+                Some(Ok(held)) => held,
+                Some(Err(error)) => {
+                    tracing::error!(%account, %error, "not claimed; trying again");
+                    tokio::time::sleep(LOOK).await;
+                    continue;
+                }
+                None => return,
+            };
+            // What is to be sent there is this process's from here on.
+            self.changed.send_modify(|count| *count += 1);
+            let running = Arc::clone(&channel).run(Arc::clone(&self.intake));
+            let running = async {
+                running.await;
+                // It cannot be used. Another process would fail in the same way.
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                () = running => {}
+                () = held.lost() => {}
+                () = self.stop.cancelled() => {
+                    if let Err(error) = held.release().await {
+                        tracing::warn!(%account, %error, "the account is held until its lease ends");
+                    }
+                    return;
+                }
+            }
+            tracing::warn!(%account, "another gateway has the account");
         }
     }
 }

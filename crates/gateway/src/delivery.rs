@@ -34,6 +34,7 @@ pub(crate) mod media;
 mod occasion;
 mod outage;
 mod restart;
+mod sharing;
 mod speaking;
 mod versions;
 
@@ -46,7 +47,6 @@ use myclaw_agent::{Driver, FailureClass, JobWake, Session, engine};
 use myclaw_engine::{Approver, ProgramRequest};
 use myclaw_llm::ImageContent;
 use myclaw_session::SessionKey;
-use myclaw_store::Store;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -78,6 +78,7 @@ pub(crate) use children::{ChildOrder, described};
 use desk::{Desk, Source};
 pub(crate) use groups::GroupMessage;
 pub(crate) use outage::for_people;
+use sharing::Elsewhere;
 pub(crate) use speaking::{ChatPlace, SpeakCall, Speech};
 
 /// Sessions that stay open without work: as many as the turns that may run at once. An idle one takes about 9 kB.
@@ -140,6 +141,8 @@ pub(crate) struct Delivery {
     /// What models have used.
     pub(crate) usage: Arc<UsageBook>,
     desks: Mutex<HashMap<String, Arc<Desk>>>,
+    /// What other gateways have.
+    elsewhere: Mutex<Elsewhere>,
     open: AtomicUsize,
     /// Bytes of the pictures of messages without an answer.
     pictures: AtomicUsize,
@@ -188,7 +191,6 @@ impl Report {
 impl Delivery {
     pub(crate) fn new(
         current: Arc<Current>,
-        store: &Arc<dyn Store>,
         outbox: Arc<Outbox>,
         hub: Arc<Hub>,
         tasks: TaskTracker,
@@ -197,6 +199,7 @@ impl Delivery {
         let InForce { home, config, .. } = &*current.get();
         let limit = Duration::from_secs(config.tools.approvals.timeout_seconds);
         let questions = Arc::new(Questions::new(Arc::clone(&hub), limit));
+        let ledger = outbox.ledger.clone();
         Arc::new_cyclic(|this: &Weak<Self>| {
             let tools = GatewayTools::new(this.clone());
             let asking = Asking::new(Arc::clone(&questions), this.clone());
@@ -218,22 +221,23 @@ impl Delivery {
                 telemetry: Arc::new(Telemetry::new(config)),
                 current,
                 driver,
-                live: Live::new(Ledger::new(Arc::clone(store)), Arc::clone(&outbox)),
-                ledger: Ledger::new(Arc::clone(store)),
+                live: Live::new(ledger.clone(), Arc::clone(&outbox)),
                 metrics: Arc::clone(&outbox.metrics),
                 outbox,
                 hub,
-                book: Arc::new(Book::new(Arc::clone(store))),
-                routes: Routes::new(Arc::clone(store)),
+                book: Arc::new(Book::new(Arc::clone(ledger.claims()))),
+                routes: Routes::new(Arc::clone(ledger.claims().store())),
                 questions,
                 asked: Asked::default(),
-                usage: Arc::new(UsageBook::new(Ledger::new(Arc::clone(store)))),
+                usage: Arc::new(UsageBook::new(ledger.clone())),
                 desks: Mutex::default(),
+                elsewhere: Mutex::default(),
                 open: AtomicUsize::new(0),
                 pictures: AtomicUsize::new(0),
                 waiting: Mutex::default(),
                 nodes,
-                children: Children::new(Ledger::new(Arc::clone(store))),
+                children: Children::new(ledger.clone()),
+                ledger,
                 closing: CancellationToken::new(),
                 tasks,
                 links: OnceLock::new(),
@@ -269,25 +273,14 @@ impl Delivery {
         self.tasks.spawn(async move { usage.record().await });
         let telemetry = Arc::clone(&self.telemetry);
         self.tasks.spawn(async move { telemetry.exporter.run().await });
+        self.children.load().await?;
+        if self.ledger.claims().is_shared() {
+            // The rest is done for each session that this process gets, and each account.
+            return self.look().await;
+        }
+        self.end_cut_questions(None).await?;
         self.outbox.push(self.ledger.unsent_parts().await?);
-        self.end_cut_questions().await?;
-        let children = self.children.load().await?;
-        let open = self.ledger.open_messages().await?;
-        let count = open.len();
-        self.open.fetch_add(count, Ordering::SeqCst);
-        for message in open {
-            self.pictures.fetch_add(picture_bytes(&message.row), Ordering::SeqCst);
-            self.children.know(&message.row.session).await?;
-            // Its agent may be gone from the config since.
-            if let Err((error, message)) = self.hand_in(message, Source::Recovered) {
-                let report = Report { class: "unusable".to_owned(), message: error.to_string() };
-                self.report(vec![*message], &report).await?;
-            }
-        }
-        for child in &children {
-            self.stop_in_time(child);
-        }
-        Ok(count)
+        self.look().await
     }
 
     /// The message, as soon as it is answered or reported; as it is when `until` is ready before that.
@@ -297,20 +290,20 @@ impl Delivery {
         until: impl Future<Output = ()>,
     ) -> Result<Option<Incoming>, GatewayError> {
         let notify = Arc::clone(self.waiters().entry(id.clone()).or_default());
-        let settled = notify.notified();
-        tokio::pin!(settled);
-        // From here on, no end of the message is missed.
-        settled.as_mut().enable();
-        let now = self.ledger.message(id).await?;
-        let is_open = now.as_ref().is_some_and(|row| row.state == MessageState::Open);
-        let row = if is_open {
+        tokio::pin!(until);
+        let row = loop {
+            let settled = notify.notified();
+            tokio::pin!(settled);
+            // From here on, no end of the message is missed.
+            settled.as_mut().enable();
+            let now = self.ledger.message(id).await?;
+            if now.as_ref().is_none_or(|row| row.state != MessageState::Open) {
+                break now;
+            }
             tokio::select! {
                 () = settled => {}
-                () = until => {}
+                () = &mut until => break self.ledger.message(id).await?,
             }
-            self.ledger.message(id).await?
-        } else {
-            now
         };
         let mut waiters = self.waiters();
         // This one and the map hold it; without others it is not needed.
@@ -381,6 +374,13 @@ impl Delivery {
         source: Source,
     ) -> Result<(), (GatewayError, Box<OpenMessage>)> {
         let session = message.row.session.clone();
+        let bytes = picture_bytes(&message.row);
+        if self.desks().get(&session).is_some_and(|desk| desk.knows(message.id.entry())) {
+            self.leave(bytes);
+            return Ok(());
+        }
+        // Another gateway may have had it meanwhile, so only the session knows whether it has the message.
+        let source = if self.ledger.claims().is_shared() { Source::Recovered } else { source };
         let waiting = WaitingMessage {
             message_id: message.id.clone(),
             text: message.row.text.clone(),
@@ -397,7 +397,9 @@ impl Delivery {
             if message.row.is_heartbeat() {
                 desk.session.quiet().add(message.id.entry());
             }
-            desk.arrived(message, source);
+            if !desk.arrived(message, source) {
+                self.leave(bytes);
+            }
             return Ok(());
         }
         let (config, options) = match self.opening(&session) {

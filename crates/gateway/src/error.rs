@@ -76,6 +76,9 @@ pub enum GatewayError {
     /// The gateway is about to end.
     #[error("the gateway is about to stop; try again when it runs again")]
     Stopping,
+    /// Another gateway has the session of this key now.
+    #[error("the session {0} is worked on by another gateway")]
+    Lost(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

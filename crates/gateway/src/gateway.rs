@@ -25,7 +25,7 @@ use crate::current::{Current, InForce};
 use crate::delivery::{Delivery, Links};
 use crate::devices::Devices;
 use crate::hub::Hub;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, now_ms};
 use crate::nodes::Nodes;
 use crate::outbox::Outbox;
 use crate::reload::{Reloader, Reloads, Stamp};
@@ -34,6 +34,7 @@ use crate::schedule::Runner;
 use crate::server::front::Front;
 use crate::server::guard::Tokens;
 use crate::server::{Server, WebChannel};
+use crate::sharing::Sharing;
 
 /// How long running turns may take to finish after a signal. The next start continues the others.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -68,7 +69,19 @@ impl Gateway {
     /// Another gateway runs, the config or another file cannot be used, or the port is in use. A host that cannot be
     /// opened is no error: everything else works.
     pub async fn start(home: Home, host: MakeHost) -> Result<Running, GatewayError> {
-        let Opened { store, stamp, loaded, token, front } = open(&home).await?;
+        Self::start_as(home, host, Sharing::Alone).await
+    }
+
+    /// Like [`Gateway::start`], with other gateways on the same store. For tests: an SQLite file is for one process.
+    ///
+    /// # Errors
+    /// As for [`Gateway::start`].
+    pub async fn start_as(
+        home: Home,
+        host: MakeHost,
+        sharing: Sharing,
+    ) -> Result<Running, GatewayError> {
+        let Opened { store, stamp, loaded, token, front } = open(&home, &sharing).await?;
         let (config, found) = (loaded.config, loaded.found);
         let directory = gateway_directory(&home);
         let token_file = config.gateway.token.is_none().then(|| GatewayToken::path(&directory));
@@ -79,7 +92,7 @@ impl Gateway {
         writing.await.map_err(|error| GatewayError::Internal(error.to_string()))??;
         let url = running.url();
         let (store, hub): (Arc<dyn Store>, _) = (Arc::new(store), Arc::new(Hub::new()));
-        let ledger = Ledger::new(Arc::clone(&store));
+        let ledger = Ledger::of(sharing.claims(store));
         let of_server = Arc::new(WebChannel::new(Arc::clone(&hub)));
         let channels = Channels::new(of_server, channels_of(&home, &config));
         let tasks = TaskTracker::new();
@@ -89,7 +102,7 @@ impl Gateway {
         let pairings = Pairings::load(ledger).await?;
         let reloads = Reloads::new(&home);
         let current = Current::new(InForce { home, config, found });
-        let delivery = Delivery::new(Arc::clone(&current), &store, outbox, hub, tasks, nodes);
+        let delivery = Delivery::new(Arc::clone(&current), outbox, hub, tasks, nodes);
         let recovered = delivery.recover().await?;
         let runner = Runner::new(Arc::clone(&delivery), Arc::new(SystemClock));
         runner.recover().await?;
@@ -160,10 +173,14 @@ async fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), Gateway
     listening.map_err(|error| GatewayError::Listen { address: wanted, reason: error.to_string() })
 }
 
-async fn open(home: &Home) -> Result<Opened, GatewayError> {
+async fn open(home: &Home, sharing: &Sharing) -> Result<Opened, GatewayError> {
+    let is_alone = *sharing == Sharing::Alone;
     let (path, directory, of_config) = (store_path(home), gateway_directory(home), home.clone());
     let opening = tokio::task::spawn_blocking(move || {
-        let store = SqliteStore::open(&path)?;
+        let store = match is_alone {
+            true => SqliteStore::open(&path)?,
+            false => SqliteStore::open_shared(&path, Arc::new(now_ms))?,
+        };
         // Before the file is read: what changes later is noticed.
         let stamp = Stamp::of(&of_config);
         let loaded = load_checked(&of_config.environment).map_err(AgentError::from)?;
@@ -206,6 +223,12 @@ pub struct Control {
 }
 
 impl Running {
+    /// What is between the channels and the sessions.
+    #[cfg(test)]
+    pub(crate) fn delivery(&self) -> Arc<Delivery> {
+        Arc::clone(&self.reloader.delivery)
+    }
+
     /// Serves until it is stopped. Then takes no more messages, and gives running turns some time to finish; the next
     /// start continues the others.
     pub async fn serve(self, control: Control) -> Ended {
@@ -220,8 +243,10 @@ impl Running {
         let _following = [
             AbortOnDropHandle::new(tokio::spawn(async move { nodes.devices.follow().await })),
             AbortOnDropHandle::new(tokio::spawn(async move { routing.pairings().follow().await })),
+            AbortOnDropHandle::new(tokio::spawn(Arc::clone(&self.reloader.delivery).share())),
         ];
-        self.reloader.channels.receive(self.routing, stop.clone());
+        let claims = Arc::clone(self.reloader.delivery.ledger.claims());
+        self.reloader.channels.receive(self.routing, stop.clone(), claims);
         let hosting = self.containers.map(|containers| {
             let delivery = Arc::downgrade(&self.reloader.delivery);
             let current = Arc::clone(&self.reloader.current);

@@ -8,14 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_store::{
-    Batch, Blob, BoxFuture, Change, Commit, Place, QueueId, Records, Refusal, Store, Version,
-    Write, sweep,
+    Batch, Blob, BoxFuture, Change, Claims, Commit, Place, QueueId, QueueWatch, RecordId, Records,
+    Refusal, Store, Version, Write, sweep,
 };
 
 use crate::GatewayError;
 use crate::rows::{
     Incoming, MessageId, MessageState, Origin, Outgoing, PartId, PartState, ReceivedFile,
 };
+use crate::sharing::desk_of;
 
 /// The messages that came in.
 const INCOMING: Records<Incoming, MessageId> = Records::new("incoming");
@@ -38,12 +39,13 @@ pub(crate) use missing::Again;
 pub(crate) use myclaw_store::Stored;
 
 /// Pause before a look at the store that failed is repeated.
-const LOOK_PAUSE: Duration = Duration::from_secs(1);
+pub(crate) const LOOK_PAUSE: Duration = Duration::from_secs(1);
 
 /// The store.
 #[derive(Clone)]
 pub(crate) struct Ledger {
     store: Arc<dyn Store>,
+    claims: Arc<Claims>,
 }
 
 /// A message without an answer.
@@ -69,8 +71,18 @@ impl Acceptance {
 }
 
 impl Ledger {
+    /// For a process that has the store for itself.
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store }
+        Self::of(Claims::alone(store))
+    }
+
+    pub(crate) fn of(claims: Arc<Claims>) -> Self {
+        Self { store: Arc::clone(claims.store()), claims }
+    }
+
+    /// What this process holds.
+    pub(crate) fn claims(&self) -> &Arc<Claims> {
+        &self.claims
     }
 
     /// The store, for the rows of other modules.
@@ -126,7 +138,7 @@ impl Ledger {
         // The message comes first among the conditions.
         let mut writes = pictures::put(&id, None, &row, place)?;
         writes.extend(pictures.into_iter().chain(files).chain(more));
-        match self.commit_with(writes, inserts(parts)?).await?.0 {
+        match self.commit_with(writes, inserts(parts)?, None).await?.0 {
             Commit::Done(version) => Ok(Some(Acceptance::New(Stored::new(id, version, row)))),
             Commit::Refused(Refusal::Exists(record)) if record.id == INCOMING.id(id.as_str()) => {
                 let known = INCOMING.read(self.store(), *record).await?;
@@ -136,15 +148,24 @@ impl Ledger {
         }
     }
 
+    /// The batch, under the claim of a thing, if it needs one.
+    fn under(&self, claim: Option<&RecordId>, batch: Batch) -> Batch {
+        match claim {
+            Some(id) => self.claims.under(id, batch),
+            None => batch,
+        }
+    }
+
     /// Carries out `writes` with those of `parts`, or alone if the parts, which are always stored together, are stored
-    /// already. Also says whether the parts were.
+    /// already; under the claim of `claim`. Also says whether the parts were.
     async fn commit_with(
         &self,
         writes: Vec<Write>,
         parts: Vec<Write>,
+        claim: Option<&RecordId>,
     ) -> Result<(Commit, bool), GatewayError> {
         let all: Vec<Write> = writes.iter().chain(&parts).cloned().collect();
-        let commit = self.store.commit(all.into()).await?;
+        let commit = self.store.commit(self.under(claim, all.into())).await?;
         let are_there = match &commit {
             Commit::Refused(Refusal::Exists(record)) => {
                 parts.iter().any(|part| *part.id() == record.id)
@@ -152,7 +173,7 @@ impl Ledger {
             _ => false,
         };
         match are_there {
-            true => Ok((self.store.commit(writes.into()).await?, true)),
+            true => Ok((self.store.commit(self.under(claim, writes.into())).await?, true)),
             false => Ok((commit, false)),
         }
     }
@@ -249,7 +270,8 @@ impl Ledger {
 
     /// Step 5: stores the parts of an answer or a report, and marks the messages, in one transaction. Parts that are
     /// stored already are not stored again. Returns the new ones, and the version of everything that was written. `None`,
-    /// and nothing is stored, if somebody else has changed a message or what `more` changes: read all of it again.
+    /// and nothing is stored, if somebody else has changed a message or what `more` changes: read all of it again. The
+    /// messages are of one session, which this process holds.
     pub(crate) async fn settle(
         &self,
         messages: &[OpenMessage],
@@ -264,17 +286,34 @@ impl Ledger {
             let place = Place::new(OVER, now);
             marks.extend(pictures::put(&message.id, Some(message.version), &row, place)?);
         }
-        Ok(match self.commit_with(marks, inserts(&parts)?).await? {
+        let desk = messages.first().map(|message| desk_of(&message.row.session));
+        Ok(match self.commit_with(marks, inserts(&parts)?, desk.as_ref()).await? {
             (Commit::Done(version), false) => Some((stored(parts, version), version)),
             (Commit::Done(version), true) => Some((Vec::new(), version)),
+            (Commit::Refused(Refusal::Fenced(_)), _) => return Err(self.lost(messages).await),
             (Commit::Refused(_), _) => None,
         })
     }
 
-    /// Records how far a part is. Returns its next version; `None` if somebody else has changed it.
-    pub(crate) async fn mark(&self, part: &UnsentPart) -> Result<Option<Version>, GatewayError> {
-        let (id, place) = (part.id.as_str(), place_of(&part.row));
-        Ok(OUTGOING.replace(self.store(), id, part.version, &part.row, place).await?)
+    /// The failure of a write for a session that another process has. The claim is marked as lost.
+    async fn lost(&self, messages: &[OpenMessage]) -> GatewayError {
+        self.claims.renew().await;
+        let session = messages.first().map(|message| message.row.session.clone());
+        GatewayError::Lost(session.unwrap_or_default())
+    }
+
+    /// Records how far a part is, under the claim of its account. Returns its next version; `None` if somebody else has changed
+    /// it, or has the account.
+    pub(crate) async fn mark(
+        &self,
+        part: &UnsentPart,
+        account: Option<&RecordId>,
+    ) -> Result<Option<Version>, GatewayError> {
+        let writes = missing::replacement(part, place_of(&part.row))?;
+        Ok(match self.store.commit(self.under(account, writes.into())).await? {
+            Commit::Done(version) => Some(version),
+            Commit::Refused(_) => None,
+        })
     }
 
     /// The message with this id.
@@ -288,13 +327,9 @@ impl Ledger {
         Ok(OUTGOING.get(self.store(), id.as_str()).await?.map(|stored| stored.row))
     }
 
-    /// All messages without an answer, the oldest first.
+    /// All messages without an answer, the oldest first. Pictures that are not in the rows are left out.
     pub(crate) async fn open_messages(&self) -> Result<Vec<OpenMessage>, GatewayError> {
-        let mut open = INCOMING.all(self.store(), OPEN).await?;
-        for message in open.iter_mut().filter(|message| message.row.pictures.is_some()) {
-            *message = self.with_pictures(message.clone()).await?;
-        }
-        Ok(open)
+        Ok(INCOMING.all(self.store(), OPEN).await?)
     }
 
     /// Those of these messages that are still open, with their versions of now, and the rows of the others.
@@ -313,6 +348,25 @@ impl Ledger {
             }
         }
         Ok((open, over))
+    }
+
+    /// A part as it is now, if it is not sent.
+    pub(crate) async fn unsent(&self, id: &PartId) -> Result<Option<UnsentPart>, GatewayError> {
+        let part = OUTGOING.get(self.store(), id.as_str()).await?;
+        let is_unsent = |part: &UnsentPart| {
+            matches!(part.row.state, PartState::Queued | PartState::Sending { .. })
+        };
+        Ok(part.filter(is_unsent))
+    }
+
+    /// Waits for changes of the messages without an answer.
+    pub(crate) fn watch_open(&self) -> QueueWatch {
+        self.store.watch(QueueId::new(OPEN))
+    }
+
+    /// Waits for changes of the parts that are not sent.
+    pub(crate) fn watch_unsent(&self) -> QueueWatch {
+        self.store.watch(QueueId::new(UNSENT))
     }
 
     /// All parts that are not sent, the oldest first.

@@ -83,7 +83,7 @@ impl Live {
                 stop: CancellationToken::new(),
                 tasks: Vec::new(),
             });
-            if shown.tasks.iter().any(|(other, _)| other == route) {
+            if shown.tasks.iter().any(|(other, _)| other == route) || !self.outbox.is_mine(route) {
                 continue;
             }
             let task = Task {

@@ -3,7 +3,7 @@
 //! The parts of one route are sent in order; routes do not wait for each other. How far a part is, is in the store
 //! before and after each attempt, as far as the channel cannot find out by itself.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -18,11 +18,14 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::task::TaskTracker;
 
+mod notice;
+mod sharing;
+
 use crate::GatewayError;
 use crate::channels::Channels;
-use crate::ledger::{Ledger, UnsentPart, now_ms};
+use crate::ledger::{Ledger, UnsentPart};
 use crate::metrics::Metrics;
-use crate::rows::{Act, ActOn, MessageId, Outgoing, PartId, PartKind, PartState, Refers, Route};
+use crate::rows::{Act, ActOn, MessageId, Outgoing, PartId, PartKind, PartState, Route};
 
 /// Most attempts to send a part. With the pauses between them they take about a day.
 const MOST_ATTEMPTS: u32 = 300;
@@ -37,11 +40,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// The parts that are to be sent.
 pub(crate) struct Outbox {
-    ledger: Ledger,
+    pub(crate) ledger: Ledger,
     channels: Arc<Channels>,
     /// The copies of files that parts send.
     pub(crate) files: Arc<dyn Blobs>,
     routes: Mutex<HashMap<Route, VecDeque<UnsentPart>>>,
+    /// The parts in `routes`, and those that are being sent.
+    known: Mutex<HashSet<PartId>>,
     /// Fires when a part is sent, or cannot be.
     ended: Notify,
     tasks: TaskTracker,
@@ -66,11 +71,13 @@ impl Outbox {
             let (routes, ended, metrics) = (Mutex::default(), Notify::new(), Arc::default());
             let (sending, is_resting) = (AtomicUsize::new(0), AtomicBool::new(false));
             let this = Weak::clone(this);
+            let known = Mutex::default();
             Self {
                 ledger,
                 channels,
                 files,
                 routes,
+                known,
                 ended,
                 tasks,
                 sending,
@@ -81,11 +88,14 @@ impl Outbox {
         })
     }
 
-    /// Sends parts, after those of their routes that wait already.
+    /// Sends parts, after those of their routes that wait already. Those of accounts that another gateway has are left to it.
     pub(crate) fn push(self: &Arc<Self>, parts: Vec<UnsentPart>) {
         let mut routes = self.routes.lock();
         for part in parts {
             let route = part.row.route.clone();
+            if !self.is_mine(&route) || !self.known.lock().insert(part.id.clone()) {
+                continue;
+            }
             match routes.get_mut(&route) {
                 Some(waiting) => waiting.push_back(part),
                 None => {
@@ -168,7 +178,10 @@ impl Outbox {
 
     async fn serve(&self, route: &Route) {
         while let Some(part) = self.next(route) {
-            if let Err(error) = self.deliver(part).await {
+            let id = part.id.clone();
+            let delivered = self.deliver(part).await;
+            self.known.lock().remove(&id);
+            if let Err(error) = delivered {
                 // The part stays unsent in the store, and the next start sends it.
                 tracing::error!(channel = %route.channel, %error, "the state of a reply is not stored");
             }
@@ -186,7 +199,8 @@ impl Outbox {
     }
 
     /// Sends a part, until it is sent or cannot be.
-    async fn deliver(&self, mut part: UnsentPart) -> Result<(), GatewayError> {
+    async fn deliver(&self, part: UnsentPart) -> Result<(), GatewayError> {
+        let Some(mut part) = self.to_deliver(part).await? else { return Ok(()) };
         let Some(mut channel) = self.channel(&part.row.route) else {
             return self.end_without_channel(part).await;
         };
@@ -195,25 +209,18 @@ impl Outbox {
             drop(channel.send(&to_send(&part, &self.files, false)).await);
             return Ok(());
         }
-        let (mut attempt, mut is_repeat) = (0, false);
-        if let PartState::Sending { attempt: before } = part.row.state {
-            attempt = before;
-            match after_interruption(&channel, &part) {
-                AfterInterruption::Report => return self.end(part, PartState::Uncertain).await,
-                AfterInterruption::Look => {
-                    if let Some(state) = self.look(&channel, &part).await {
-                        return self.end(part, state).await;
-                    }
-                }
-                AfterInterruption::SendMarked => is_repeat = true,
-                AfterInterruption::SendAgain => {}
-            }
-        }
+        let (mut attempt, mut is_repeat) = match self.earlier_attempts(&channel, &part).await {
+            Ok(earlier) => earlier,
+            Err(state) => return self.end(part, state).await,
+        };
         if let (Some(pause), PartState::Queued) = (part.row.pause_ms, &part.row.state) {
             tokio::time::sleep(Duration::from_millis(pause)).await;
         }
         let mut pause = FIRST_PAUSE;
         loop {
+            if !self.is_mine(&part.row.route) {
+                return Ok(());
+            }
             attempt += 1;
             let sending = self.begin_sending().await;
             let interrupted = after_interruption(&channel, &part);
@@ -267,6 +274,25 @@ impl Outbox {
                 Some(now) => (channel, pause) = (now, FIRST_PAUSE),
                 None => return self.end_without_channel(part).await,
             }
+        }
+    }
+
+    /// How often a part was tried to be sent, and whether it is sent again now. If it is not sent again, the state in which it
+    /// ends.
+    async fn earlier_attempts(
+        &self,
+        channel: &Arc<dyn Channel>,
+        part: &UnsentPart,
+    ) -> Result<(u32, bool), PartState> {
+        let PartState::Sending { attempt } = part.row.state else { return Ok((0, false)) };
+        match after_interruption(channel, part) {
+            AfterInterruption::Report => Err(PartState::Uncertain),
+            AfterInterruption::Look => match self.look(channel, part).await {
+                Some(state) => Err(state),
+                None => Ok((attempt, false)),
+            },
+            AfterInterruption::SendMarked => Ok((attempt, true)),
+            AfterInterruption::SendAgain => Ok((attempt, false)),
         }
     }
 
@@ -328,7 +354,8 @@ impl Outbox {
     /// Records how far a part is. False if somebody else has changed it, who then does the rest.
     async fn mark(&self, part: &mut UnsentPart, state: PartState) -> Result<bool, GatewayError> {
         part.row.state = state;
-        let version = self.ledger.mark(part).await?;
+        let account = self.account(&part.row.route);
+        let version = self.ledger.mark(part, account.as_ref()).await?;
         match version {
             Some(version) => part.version = version,
             None => tracing::info!(part = part.id.as_str(), "a part is sent by another process"),
@@ -374,7 +401,9 @@ impl Outbox {
             if is_of_tool || part.row.refers.tells_of.is_some() {
                 self.mark(&mut part, PartState::Uncertain).await?;
             } else {
-                let notice = self.ledger.uncertain(&part, self.notice(&part)).await?;
+                let account = self.account(&part.row.route);
+                let notice = self.notice(&part);
+                let notice = self.ledger.uncertain(&part, notice, account.as_ref()).await?;
                 if let Some(this) = self.this.upgrade() {
                     this.push(notice.into_iter().collect());
                 }
@@ -398,28 +427,6 @@ impl Outbox {
             }
         }
         Ok(())
-    }
-
-    /// Notice to the reader of an uncertain part.
-    fn notice(&self, part: &UnsentPart) -> (PartId, Outgoing) {
-        let row = &part.row;
-        let said = format!("uncertain {}", part.id.as_str());
-        let id = PartId::of(&row.session, &said, &row.route, 0);
-        let tells_of = Some(part.id.clone());
-        let notice = Outgoing {
-            kind: PartKind::Report,
-            part: 0,
-            parts: 1,
-            text: wording(row),
-            buttons: self.button(&row.route, SEND_AGAIN, "/again".to_owned()).into_iter().collect(),
-            act: None,
-            refers: Refers { reply_to: row.refers.reply_to.clone(), tells_of, ..Refers::default() },
-            pause_ms: None,
-            created_at: now_ms(),
-            state: PartState::Queued,
-            ..row.clone()
-        };
-        (id, notice)
     }
 
     /// Begins no further sending, and waits for what was begun: a part whose sending is cut off may have been delivered.
@@ -457,25 +464,6 @@ impl Drop for Sending<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
-}
-
-/// The button of that command below the notice.
-const SEND_AGAIN: &str = "Send it again";
-
-/// Notice to a person about a part that may be missing.
-fn wording(part: &Outgoing) -> String {
-    let what = match (&part.refers.file, &part.act) {
-        (Some(file), _) => format!("the file {}", file.name),
-        (None, Some(Act::Poll { .. })) => "a poll".to_owned(),
-        (None, _) if part.parts > 1 => {
-            format!("part {} of {} of an answer", part.part + 1, part.parts)
-        }
-        (None, _) => "an answer".to_owned(),
-    };
-    format!(
-        "I do not know whether {what} arrived, so it may be missing here. Write /again, or !again, and I send what may be \
-         missing."
-    )
 }
 
 /// What happens to an interrupted sending of a part. A change of a message can be made

@@ -127,14 +127,31 @@ impl Children {
         Self { ledger, known: Mutex::default() }
     }
 
-    /// Reads the running ones. Returns them.
-    pub(crate) async fn load(&self) -> Result<Vec<Child>, GatewayError> {
+    /// Reads the running ones, and those that other gateways have ended meanwhile.
+    pub(crate) async fn load(&self) -> Result<(), GatewayError> {
         let running = CHILDREN.all(self.ledger.store(), RUNNING).await?;
-        let mut known = self.known.lock();
-        for stored in &running {
-            known.insert(stored.row.session.clone(), Known::of(&stored.row));
+        let over = {
+            let mut known = self.known.lock();
+            for Stored { row, .. } in &running {
+                known.entry(row.session.clone()).or_insert_with(|| Known::of(row));
+            }
+            let is_there = |child: &Child| running.iter().any(|other| other.row.id == child.id);
+            let all = known.values().map(|known| &known.child);
+            let over = all.filter(|child| child.is_running() && !is_there(child));
+            over.map(|child| child.id.clone()).collect::<Vec<_>>()
+        };
+        for id in over {
+            // One that has just been begun may not be stored yet.
+            if let Some(child) = self.record(&id).await?.filter(|child| !child.is_running()) {
+                self.ended(&child);
+            }
         }
-        Ok(running.into_iter().map(|stored| stored.row).collect())
+        Ok(())
+    }
+
+    /// Reads them again after each change, for ever.
+    pub(crate) async fn follow(&self) {
+        self.ledger.follow(RUNNING, || Box::pin(self.load())).await;
     }
 
     /// Reads the sub-agent of a session, if it is the session of one.

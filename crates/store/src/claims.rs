@@ -64,6 +64,8 @@ struct Sharing {
 struct Entered {
     /// `None` where nobody else can have it.
     claim: Option<Claim>,
+    /// Of the record of the claim; `None` if the thing is a record of its own.
+    version: Option<Version>,
     /// When the holder counts it as lost, by the steady clock.
     until: Duration,
     is_lost: watch::Sender<bool>,
@@ -74,8 +76,6 @@ pub struct Held {
     claims: Arc<Claims>,
     id: RecordId,
     claim: Option<Claim>,
-    /// Of the record of the claim; `None` if the thing is a record of its own.
-    version: Option<Version>,
     is_lost: watch::Receiver<bool>,
 }
 
@@ -112,6 +112,11 @@ impl Claims {
         Arc::new(Self { store, sharing, held: Mutex::default(), freed: Notify::new() })
     }
 
+    /// The store of the things.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
     /// Whether other processes may hold things of the same store.
     pub fn is_shared(&self) -> bool {
         self.sharing.is_some()
@@ -125,6 +130,11 @@ impl Claims {
     /// How long a lease is; `None` where leases do not end.
     pub fn lease(&self) -> Option<Duration> {
         self.sharing.as_ref().map(|sharing| sharing.lease)
+    }
+
+    /// How often those who want something look whether its lease has ended.
+    pub fn look(&self) -> Duration {
+        self.lease().map_or(Duration::MAX, |lease| lease / RENEWALS)
     }
 
     /// Claims a thing. `None` if it is held, here or elsewhere.
@@ -174,7 +184,7 @@ impl Claims {
     /// # Errors
     /// The store fails.
     pub async fn own(self: &Arc<Self>, id: &RecordId) -> Result<Held, StoreError> {
-        let mut changes = self.store.watch(queue_of(id));
+        let mut changes = self.is_shared().then(|| self.store.watch(queue_of(id)));
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
@@ -183,12 +193,18 @@ impl Claims {
             if let Some(held) = self.acquire(id).await? {
                 return Ok(held);
             }
-            // That a lease ends is no change.
-            let look = self.lease().map_or(Duration::MAX, |lease| lease / RENEWALS);
+            let by_others = async {
+                match &mut changes {
+                    // That a lease ends is no change.
+                    Some(changes) => {
+                        drop(tokio::time::timeout(self.look(), changes.changed()).await)
+                    }
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 () = freed => {}
-                () = changes.changed() => {}
-                () = tokio::time::sleep(look) => {}
+                () = by_others => {}
             }
         }
     }
@@ -288,7 +304,7 @@ impl Claims {
     ) -> Option<Held> {
         let until = self.lease().map_or(Duration::MAX, |lease| end_of(begun, lease));
         let (sender, is_lost) = watch::channel(false);
-        let entered = Entered { claim: claim.clone(), until, is_lost: sender };
+        let entered = Entered { claim: claim.clone(), version, until, is_lost: sender };
         match self.held.lock().entry(id.clone()) {
             Entry::Vacant(vacant) => drop(vacant.insert(entered)),
             // Without records, this map is what decides.
@@ -299,17 +315,41 @@ impl Claims {
                 let _ = before.is_lost.send_replace(true);
             }
         }
-        Some(Held { claims: Arc::clone(self), id: id.clone(), claim, version, is_lost })
+        Some(Held { claims: Arc::clone(self), id: id.clone(), claim, is_lost })
     }
 
-    /// Forgets a claim, so that it is not renewed any more.
-    fn forget(&self, held: &Held) {
-        let mut all = self.held.lock();
-        if all.get(&held.id).is_some_and(|entered| entered.claim == held.claim) {
-            all.remove(&held.id);
+    /// Gives everything back, so that others get it at once. For the end of the process.
+    ///
+    /// # Errors
+    /// The store fails. The leases run out then.
+    pub async fn release_all(&self) -> Result<(), StoreError> {
+        let all: Vec<Entered> = self.held.lock().drain().map(|(_, entered)| entered).collect();
+        for entered in &all {
+            let _ = entered.is_lost.send_replace(true);
         }
+        self.freed.notify_waiters();
+        let given_back = all.into_iter().map(|entered| self.give_back(entered));
+        join_all(given_back).await.into_iter().try_for_each(|outcome| outcome.map(|_| ()))
+    }
+
+    /// Forgets a claim, so that it is not renewed any more. `None` if it is lost.
+    fn forget(&self, held: &Held) -> Option<Entered> {
+        let mut all = self.held.lock();
+        let is_it = all.get(&held.id).is_some_and(|entered| entered.claim == held.claim);
+        let entered = if is_it { all.remove(&held.id) } else { None };
         drop(all);
         self.freed.notify_waiters();
+        entered
+    }
+
+    /// Lets others get a thing at once. False if somebody else has it already.
+    async fn give_back(&self, entered: Entered) -> Result<bool, StoreError> {
+        let Some(claim) = entered.claim.filter(|_| self.is_shared()) else { return Ok(true) };
+        let Some(expected) = entered.version else {
+            return self.store.renew(claim, Duration::ZERO).await;
+        };
+        let gone = Write::Remove { id: claim.id.clone(), expected };
+        Ok(matches!(self.store.commit(Batch::of(gone).under(claim)).await?, Commit::Done(_)))
     }
 }
 
@@ -360,22 +400,16 @@ impl Held {
     /// # Errors
     /// The store fails. The lease runs out then.
     pub async fn release(self) -> Result<bool, StoreError> {
-        self.claims.forget(&self);
-        let Some(claim) = self.claim.clone().filter(|_| self.claims.is_shared()) else {
-            return Ok(true);
-        };
-        let store = &self.claims.store;
-        let Some(expected) = self.version else {
-            return store.renew(claim, Duration::ZERO).await;
-        };
-        let gone = Write::Remove { id: self.id.clone(), expected };
-        Ok(matches!(store.commit(Batch::of(gone).under(claim)).await?, Commit::Done(_)))
+        match self.claims.forget(&self) {
+            Some(entered) => self.claims.give_back(entered).await,
+            None => Ok(false),
+        }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.claims.forget(self);
+        drop(self.claims.forget(self));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::Handover;
@@ -54,20 +55,38 @@ impl Places {
 }
 
 impl Delivery {
-    /// Works on the messages of a desk, until it is removed.
-    pub(super) async fn serve(&self, desk: &Desk) {
+    /// Works on the messages of a desk, until it is removed or another gateway has it.
+    pub(super) async fn serve(self: &Arc<Self>, desk: &Desk) {
         let mut open = Vec::new();
+        let Some(held) = self.claim_desk(desk).await else {
+            return self.leave_to_others(desk, open).await;
+        };
+        while let Err(error) = self.take_over(desk).await {
+            tracing::error!(desk = %held.id(), %error, "not taken over; trying again");
+            tokio::time::sleep(FIRST_PAUSE).await;
+        }
         loop {
-            desk.wake.notified().await;
+            tokio::select! {
+                () = desk.wake.notified() => {}
+                () = held.lost() => {}
+            }
             let mut pause = FIRST_PAUSE;
             // Boxed: a desk waits for most of its life, and holds little then.
-            while let Err(error) = Box::pin(self.advance(desk, &mut open)).await {
+            while !held.is_lost()
+                && let Err(error) = Box::pin(self.advance(desk, &mut open)).await
+            {
                 let session = desk.session.key().as_str();
                 tracing::error!(session, %error, "messages cannot be worked on; trying again");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
+            if held.is_lost() {
+                return self.leave_to_others(desk, open).await;
+            }
             if open.is_empty() && self.remove_if_idle(desk).await {
+                if let Err(error) = held.release().await {
+                    tracing::warn!(%error, "a desk is held until its lease ends");
+                }
                 return;
             }
         }
@@ -76,6 +95,7 @@ impl Delivery {
     /// Moves each message of a desk one step on.
     async fn advance(&self, desk: &Desk, open: &mut Vec<OpenMessage>) -> Result<(), GatewayError> {
         open.extend(desk.take_arrived());
+        self.drop_settled(desk, open).await?;
         // Before the look at the log: what these runs have done is then in it.
         let failures = desk.failures();
         if open.is_empty() {

@@ -53,10 +53,7 @@ impl Delivery {
                 return Ok(());
             }
             let (still_open, over) = self.ledger.still_open(open).await?;
-            self.leave_all(&over);
-            for message in &over {
-                self.announce_end(message, &message.row.state);
-            }
+            self.are_over(&over);
             if still_open.is_empty() {
                 return Ok(());
             }
@@ -65,8 +62,16 @@ impl Delivery {
         Err(StoreError::Contended("an answer".to_owned()).into())
     }
 
-    /// Gives the places of messages back that are over. After that they do not count as open any more.
-    fn leave_all(&self, messages: &[OpenMessage]) {
+    /// Notes messages that others have settled.
+    pub(super) fn are_over(&self, messages: &[OpenMessage]) {
+        self.leave_all(messages);
+        for message in messages {
+            self.announce_end(message, &message.row.state);
+        }
+    }
+
+    /// Gives the places of messages back. After that they do not count as open any more.
+    pub(super) fn leave_all(&self, messages: &[OpenMessage]) {
         let bytes = messages.iter().map(|message| picture_bytes(&message.row)).sum();
         self.pictures.fetch_sub(bytes, Ordering::SeqCst);
         self.open.fetch_sub(messages.len(), Ordering::SeqCst);
@@ -143,7 +148,7 @@ impl Delivery {
     }
 
     /// Reports the end of a message to all who watch its session or wait for its answer.
-    fn announce_end(&self, message: &OpenMessage, state: &MessageState) {
+    pub(super) fn announce_end(&self, message: &OpenMessage, state: &MessageState) {
         let event = json!({"type": "message", "messageId": message.id, "outcome": state});
         self.hub.publish_with(&message.row.session, &event, |live| match state {
             MessageState::Reported { class, message: why, .. } => live.reported(hub::Report {

@@ -86,6 +86,9 @@ struct SentMessage {
 struct AskedRecord {
     /// Names the call; see [`call_key`].
     call: String,
+    /// The session that asks. Earlier versions did not store it.
+    #[serde(default)]
+    session: String,
     tool: String,
     places: Vec<(Route, Vec<SentMessage>)>,
     /// How it ended, for people.
@@ -213,15 +216,16 @@ impl Delivery {
             parts.extend(self.next_page(code, &question, &mut place, &format!("asked {code}")));
             places.push(place);
         }
+        let (id, session, _) = question.names();
         let record = AskedRecord {
             call,
+            session,
             tool: question.shown().tool_name.clone(),
             places: places.iter().map(|it| (it.route.clone(), it.sent.clone())).collect(),
             outcome: None,
         };
         let place = Place::new(ASKED_QUEUE, now_ms());
         let writes = ASKED.put_any_size(code, None, &record, place)?;
-        let (id, ..) = question.names();
         let asked = AskedQuestion { id, places, answered_in: None };
         // Before anybody can read it.
         self.asked.open.lock().insert(code.to_owned(), asked);
@@ -350,9 +354,14 @@ impl Delivery {
         })
     }
 
-    /// Ends the questions that waited when an earlier process ended. Before any session continues.
-    pub(super) async fn end_cut_questions(&self) -> Result<(), GatewayError> {
-        for asked in ASKED.all(self.ledger.store(), ASKED_QUEUE).await? {
+    /// Ends the questions that waited when an earlier process ended: those of `session`, or all. Before the session continues.
+    pub(super) async fn end_cut_questions(
+        &self,
+        session: Option<&str>,
+    ) -> Result<(), GatewayError> {
+        let all = ASKED.all(self.ledger.store(), ASKED_QUEUE).await?;
+        let is_of = |asker: &str| session.is_none_or(|session| session == asker);
+        for asked in all.into_iter().filter(|asked| is_of(&asked.row.session)) {
             self.asked.cut.lock().insert(asked.row.call);
             self.end_question(&asked.id, CUT_FOR_PEOPLE).await?;
         }

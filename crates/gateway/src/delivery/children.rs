@@ -98,7 +98,6 @@ impl Delivery {
                 "the same sub-agent was begun at the same moment; see `subagents`",
             ));
         }
-        self.stop_in_time(&child);
         Ok(described(&child))
     }
 
@@ -274,7 +273,11 @@ impl Delivery {
         let (this, session) = (Arc::clone(self), child.session.clone());
         let left = Duration::from_millis(child.deadline.saturating_sub(now_ms()));
         self.tasks.spawn(async move {
-            let is_running = || this.children.get(&session).is_some_and(|child| child.is_running());
+            // Where another gateway has its session, that one stops it.
+            let is_running = || {
+                this.desks().contains_key(&session)
+                    && this.children.get(&session).is_some_and(|child| child.is_running())
+            };
             let until = tokio::time::Instant::now() + left;
             // One that ends early need not wait here for its time.
             while is_running() && tokio::time::Instant::now() < until {

@@ -26,6 +26,9 @@ impl Delivery {
             };
             desk.session.config().close_jobs(&on_event).await;
         }
+        if let Err(error) = self.ledger.claims().release_all().await {
+            tracing::warn!(%error, "other gateways wait for the sessions of this one");
+        }
         if let Err(error) = self.usage.flush().await {
             tracing::warn!(%error, "the last usage is not stored");
         }

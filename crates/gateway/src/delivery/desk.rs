@@ -39,6 +39,8 @@ pub(super) struct Desk {
 #[derive(Default)]
 struct State {
     arrived: Vec<OpenMessage>,
+    /// Whether there are messages that another gateway may have settled.
+    has_unchecked: bool,
     /// Where the answers to the open messages go, and what they refer to.
     routes: HashMap<EntryId, (Route, Option<String>)>,
     /// The open messages in the order in which they arrived.
@@ -99,8 +101,13 @@ impl Desk {
         Self { session, wake: Notify::new(), state: Mutex::default() }
     }
 
-    pub(super) fn arrived(&self, message: OpenMessage, source: Source) {
+    /// Adds a message. False if it is there already.
+    pub(super) fn arrived(&self, message: OpenMessage, source: Source) -> bool {
         let mut state = self.state.lock();
+        if state.routes.contains_key(&message.id.entry()) {
+            return false;
+        }
+        state.has_unchecked = true;
         if source == Source::New {
             state.fresh.insert(message.id.entry());
         }
@@ -123,6 +130,23 @@ impl Desk {
         state.arrived.push(message);
         drop(state);
         self.wake.notify_one();
+        true
+    }
+
+    /// Whether the message is one of those without an answer.
+    pub(super) fn knows(&self, id: EntryId) -> bool {
+        self.state.lock().routes.contains_key(&id)
+    }
+
+    /// Whether messages have arrived since [`Desk::is_checked`].
+    pub(super) fn has_unchecked(&self) -> bool {
+        self.state.lock().has_unchecked
+    }
+
+    /// All messages that have been taken from the desk are without an answer.
+    pub(super) fn is_checked(&self) {
+        let mut state = self.state.lock();
+        state.has_unchecked = !state.arrived.is_empty();
     }
 
     /// True if no session has the message, because this process has not handed it over.

@@ -1,6 +1,6 @@
 //! Parts that were not delivered, or perhaps not: the notices about them, and how people get them again.
 
-use myclaw_store::{Change, Commit, Place, Records, Refusal, Write};
+use myclaw_store::{Change, Commit, Place, RecordId, Records, Refusal, Write};
 use serde::{Deserialize, Serialize};
 
 use super::{Ledger, OUTGOING, OVER, Stored, TROUBLE, UnsentPart, inserts, now_ms, place_of};
@@ -71,11 +71,12 @@ impl Ledger {
 
     /// Records a part as uncertain, and stores `notice`, the message to its reader, in the same
     /// transaction. `None` if an earlier notice is still to be sent, which tells of this part too, or if somebody else has
-    /// changed the part.
+    /// changed the part or has its account.
     pub(crate) async fn uncertain(
         &self,
         part: &UnsentPart,
         notice: (PartId, Outgoing),
+        account: Option<&RecordId>,
     ) -> Result<Option<UnsentPart>, GatewayError> {
         let key = key_of(&part.row.route);
         for _ in 0..MOST_RACES {
@@ -97,7 +98,7 @@ impl Ledger {
             }
             writes.push(MISSING.put(&key, version, &missing, Place::new(OVER, now_ms()))?);
             writes.extend(inserts(&notices)?);
-            match self.store.commit(writes.into()).await? {
+            match self.store.commit(self.under(account, writes.into())).await? {
                 Commit::Done(version) => {
                     let stored = notices.into_iter().next();
                     return Ok(stored.map(|(id, row)| Stored::new(id, version, row)));
@@ -107,6 +108,7 @@ impl Ledger {
                 {
                     return Ok(None);
                 }
+                Commit::Refused(Refusal::Fenced(_)) => return Ok(None),
                 // A message of the chat has just asked for what was missing before.
                 Commit::Refused(_) => {}
             }

@@ -40,7 +40,7 @@ pub(super) fn put(
 
 impl Ledger {
     /// The message with its pictures. Those that are gone are missing.
-    pub(super) async fn with_pictures(
+    pub(crate) async fn with_pictures(
         &self,
         mut message: OpenMessage,
     ) -> Result<OpenMessage, GatewayError> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use myclaw_agent::Home;
 use myclaw_config::Config;
 use myclaw_gateway_client::{AskedGateway, ask};
+use myclaw_store::Claims;
 use serde_json::Value;
 
 use super::book::Book;
@@ -47,7 +48,8 @@ async fn from_store(
         ));
     }
     let store = open_store(home).await?;
-    let (book, routes) = (Book::new(Arc::clone(&store)), Routes::new(Arc::clone(&store)));
+    let (book, routes) =
+        (Book::new(Claims::alone(Arc::clone(&store))), Routes::new(Arc::clone(&store)));
     let service =
         Service { book: &book, routes: &routes, config, asker: Asker::Owner, now: now_ms() };
     match service.answer(request).await? {

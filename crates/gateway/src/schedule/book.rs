@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_store::{
-    Batch, Claim, ClaimRequest, Commit, Place, QueueId, QueueWatch, Record, Records, Refusal,
-    Store, StoreError, Stored, Version, Write, scan,
+    Batch, Claim, ClaimRequest, Claims, Commit, Held, Place, QueueId, QueueWatch, Record, Records,
+    Refusal, Store, StoreError, Stored, Version, Write, scan,
 };
 
 use super::job::{Job, LastRun, Occurrence, OccurrenceState, Outcome};
@@ -37,6 +37,7 @@ const MOST_ATTEMPTS: usize = 20;
 /// The jobs and their occurrences.
 pub(crate) struct Book {
     store: Arc<dyn Store>,
+    claims: Arc<Claims>,
 }
 
 /// A job as it was read.
@@ -52,8 +53,8 @@ pub(super) struct Claimed {
 }
 
 impl Book {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store }
+    pub(crate) fn new(claims: Arc<Claims>) -> Self {
+        Self { store: Arc::clone(claims.store()), claims }
     }
 
     /// Waits for changes of what is planned, whoever makes them.
@@ -92,24 +93,42 @@ impl Book {
         now: u64,
         most: usize,
     ) -> Result<Vec<Claimed>, GatewayError> {
-        let request = ClaimRequest {
-            queue: QueueId::new(DUE),
-            up_to: now,
-            owner: format!("process {}", std::process::id()),
-            lease: LEASE,
-            most,
-        };
-        let claimed = self.store.claim(request).await?;
-        let mut ours = Vec::with_capacity(claimed.len());
-        for (record, claim) in claimed {
+        self.claim(DUE, now, most, LEASE).await
+    }
+
+    async fn claim(
+        &self,
+        queue: &str,
+        up_to: u64,
+        most: usize,
+        lease: Duration,
+    ) -> Result<Vec<Claimed>, GatewayError> {
+        let process = || format!("process {}", std::process::id());
+        let owner = self.claims.holder().map_or_else(process, str::to_owned);
+        let request = ClaimRequest { queue: QueueId::new(queue), up_to, owner, lease, most };
+        let mut ours = Vec::new();
+        for (record, claim) in self.store.claim(request).await? {
             ours.push(self.claimed(record, Some(claim)).await?);
         }
         Ok(ours)
     }
 
-    /// Takes over the running occurrences of an earlier process. A lease would delay this after a second crash; the
-    /// version is enough, because one process at a time has the store.
+    /// How often there may be running occurrences of another process that has died; `None` where there is no other one.
+    pub(super) fn look(&self) -> Option<Duration> {
+        self.claims.is_shared().then(|| self.claims.look())
+    }
+
+    /// Holds a running occurrence until its end. `None` if another process has it.
+    pub(super) async fn hold(&self, claim: Claim) -> Result<Option<Held>, GatewayError> {
+        Ok(self.claims.adopt(claim).await?)
+    }
+
+    /// Takes over the running occurrences that no process has any more. Of a process that has the store for itself, those are
+    /// all; a lease would only delay this after a second crash.
     pub(super) async fn take_over(&self) -> Result<Vec<Claimed>, GatewayError> {
+        if let Some(lease) = self.claims.lease() {
+            return self.claim(RUNNING, Place::LAST, AT_ONCE, lease).await;
+        }
         let running = scan(&*self.store, RUNNING, usize::MAX).await?;
         let mut ours = Vec::with_capacity(running.len());
         for record in running {

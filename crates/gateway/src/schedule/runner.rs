@@ -72,12 +72,18 @@ impl Runner {
 
     /// Brings the jobs up to date with the config and the clock, and takes over what an earlier process was running.
     pub(crate) async fn recover(self: &Arc<Self>) -> Result<(), GatewayError> {
+        self.take_over().await?;
+        self.arrange_heartbeats().await?;
+        self.correct_plans().await
+    }
+
+    /// Waits for the ends of what another process was running.
+    async fn take_over(self: &Arc<Self>) -> Result<(), GatewayError> {
         for claimed in self.book.take_over().await? {
             let this = Arc::clone(self);
             self.tasks.spawn(async move { this.finish(claimed, None).await });
         }
-        self.arrange_heartbeats().await?;
-        self.correct_plans().await
+        Ok(())
     }
 
     /// Brings heartbeats up to date with a new config, and looks again at what is due.
@@ -108,8 +114,10 @@ impl Runner {
                     break;
                 }
                 before = now;
-                let wait = next.map_or(LONGEST_SLEEP, |next| {
-                    Duration::from_millis(next.saturating_sub(now)).min(LONGEST_SLEEP)
+                let longest =
+                    self.book.look().map_or(LONGEST_SLEEP, |look| look.min(LONGEST_SLEEP));
+                let wait = next.map_or(longest, |next| {
+                    Duration::from_millis(next.saturating_sub(now)).min(longest)
                 });
                 if wait.is_zero() {
                     break;
@@ -126,6 +134,9 @@ impl Runner {
     /// Begins everything that is due, as far as there is room. Returns when to look again.
     pub(super) async fn turn(self: &Arc<Self>) -> Result<Option<u64>, GatewayError> {
         let now = self.clock.now_ms();
+        if self.book.look().is_some() {
+            self.take_over().await?;
+        }
         if !self.delivery.config().cron.enabled {
             return Ok(None);
         }
@@ -299,16 +310,9 @@ impl Runner {
 
     /// Waits for the end of a running occurrence, and stores it.
     async fn finish(self: Arc<Self>, claimed: Claimed, slot: Option<OwnedSemaphorePermit>) {
-        let OccurrenceState::Running { message, .. } = &claimed.occurrence.state else { return };
         loop {
-            let ended = async {
-                let row = self.delivery.outcome(message, std::future::pending()).await?;
-                let outcome = outcome(row.as_ref());
-                let after = claimed.occurrence.until.unwrap_or(claimed.occurrence.due);
-                self.book.end(&claimed, outcome, after, self.clock.now_ms()).await
-            };
-            match ended.await {
-                Ok(_) => break,
+            match self.try_to_finish(&claimed).await {
+                Ok(()) => break,
                 Err(error) => {
                     let job = claimed.occurrence.job.as_str();
                     tracing::error!(job, %error, "the end of a scheduled job is not stored; trying again");
@@ -319,6 +323,34 @@ impl Runner {
         drop(slot);
         // Other occurrences may wait for the place that is free now.
         self.changed.notify_one();
+    }
+
+    /// As [`Runner::finish`], once. If another process takes the occurrence over, it is left to it.
+    async fn try_to_finish(&self, claimed: &Claimed) -> Result<(), GatewayError> {
+        let OccurrenceState::Running { message, .. } = &claimed.occurrence.state else {
+            return Ok(());
+        };
+        let held = match claimed.claim.clone() {
+            Some(claim) if self.book.look().is_some() => match self.book.hold(claim).await? {
+                Some(held) => Some(held),
+                None => return Ok(()),
+            },
+            _ => None,
+        };
+        let lost = async {
+            match &held {
+                Some(held) => held.lost().await,
+                None => std::future::pending().await,
+            }
+        };
+        let row = self.delivery.outcome(message, lost).await?;
+        if held.is_some_and(|held| held.is_lost()) {
+            return Ok(());
+        }
+        let outcome = outcome(row.as_ref());
+        let after = claimed.occurrence.until.unwrap_or(claimed.occurrence.due);
+        // Somebody else has ended it, if this did not.
+        self.book.end(claimed, outcome, after, self.clock.now_ms()).await.map(drop)
     }
 
     /// Makes the jobs of heartbeats as the config says.

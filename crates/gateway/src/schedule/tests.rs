@@ -175,7 +175,6 @@ async fn open(
     let devices = Devices::load(Ledger::new(Arc::clone(&store))).await.expect("devices");
     let delivery = Delivery::new(
         Current::new(InForce { home, config, found: true }),
-        &store,
         outbox,
         hub,
         tasks,
