@@ -22,6 +22,7 @@ mod markup;
 mod matrix;
 mod mention;
 mod pace;
+mod part_file;
 mod passage;
 mod pause;
 mod recent;
@@ -46,8 +47,7 @@ pub use arrival::{
 };
 pub use channel::{
     Account, Action, AfterInterruption, Button, Capabilities, Change, Channel, Choices,
-    DEFAULT_ACCOUNT, FileContent, Live, Part, PartFile, PartKind, Poll, ProbeFailure, SendFailure,
-    State,
+    DEFAULT_ACCOUNT, Live, Part, PartKind, Poll, ProbeFailure, SendFailure, State,
 };
 pub use discord::{DISCORD, DISCORD_BASE_URL, Discord, DiscordOptions};
 pub use email::{
@@ -57,6 +57,7 @@ pub use futures_util::future::BoxFuture;
 pub use hook::{HookAnswer, HookRequest};
 pub use irc::{IRC, Irc, IrcOptions, MOST_CHANNEL, MOST_NICK};
 pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};
+pub use part_file::{FileContent, PartFile};
 pub use passage::{Earlier, Passage, PassageKind};
 pub use signal::{SIGNAL, SIGNAL_BASE_URL, Signal, SignalOptions};
 pub use slack::{SLACK, SLACK_BASE_URL, Slack, SlackOptions};

@@ -156,7 +156,7 @@ impl Drop for Scratch {
 
 /// What the turns of one command have in common.
 struct Turns<'a> {
-    driver: Driver,
+    driver: Arc<Driver>,
     selection: Selection,
     thinking: Option<ThinkingLevel>,
     config: &'a SessionConfig,
