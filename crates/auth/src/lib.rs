@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 mod error;
-mod keys;
 mod lock;
 mod login;
 mod mark;
@@ -19,7 +18,6 @@ mod stats;
 mod store;
 
 pub use error::AuthStoreError;
-pub use keys::{AuthStore, KeepKeys, KeyChange, LoginsHeld, Reservation};
 pub use login::{
     NewLogin, RenewLogin, RenewableLogin, Renewal, RenewalAnswer, RenewalError, RenewedLogin,
 };
@@ -27,4 +25,7 @@ pub use order::{Arranged, OrderRules, arrange};
 pub use profile::{AuthProfile, CredentialType, ProfileOrigin, Validity, replacing_command};
 pub use resolve::{KeyError, KeyResolver};
 pub use stats::{CooldownRules, Failure, FailureReason, FailureScope, ModelStats, UsageStats};
-pub use store::{AuthFile, STORE_FILE, StoredProfile, is_private};
+pub use store::{
+    AuthFile, AuthStore, KeepKeys, KeyChange, LoginsHeld, Reservation, STORE_FILE, StoredProfile,
+    is_private,
+};

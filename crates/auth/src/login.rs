@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use crate::keys::AuthStore;
+use crate::store::AuthStore;
 
 /// The parameters of a renewal (RFC 6749, section 6).
 #[derive(Debug, Clone)]

@@ -1,202 +1,201 @@
-//! `auth-profiles.json`: the keys of one agent, their order, and the record of their use.
-//!
-//! Several processes use it at once. A change takes the lock, reads the file again, and replaces it by a new one, so
-//! that a reader never sees a partial file. Unknown content is kept.
+//! The store of one agent's keys, wherever it keeps them.
 
 mod file;
+mod in_files;
+mod in_memory;
 mod secret;
 
 use std::any::Any;
-use std::fs;
-use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fmt;
+use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 
+use myclaw_files::NewFile;
+use secrecy::SecretString;
+
+use crate::AuthStoreError;
+use crate::mark::KnownKeys;
 pub(crate) use file::Login;
 pub use file::{AuthFile, StoredProfile};
-use myclaw_files::{Durability, NewFile, create_private_directory, open_regular, remove_if_there};
-use secret::StoredSecret;
+pub use in_files::{STORE_FILE, is_private};
+use in_memory::MemoryKeys;
 
-use crate::error::{AuthStoreError, failed_to};
-use crate::keys::{AuthStore, KeepKeys, KeyChange, LoginsHeld, Reservation};
-use crate::lock::{LoginLock, StoreLock};
-use file::VERSION;
+/// Where keys, their order and the record of their use are kept. All calls but [`KeepKeys::hold_logins`] block.
+pub trait KeepKeys: fmt::Debug + Send + Sync {
+    /// Where that is, for people. No other store gives the same text.
+    fn describe(&self) -> String;
 
-/// Name of the file in the agent's directory.
-pub const STORE_FILE: &str = "auth-profiles.json";
-/// Name of the temporary file that replaces the store. The name is fixed, so that killed processes do not leave many
-/// such files. Two processes never use it at once, since the writer holds the lock.
-const NEW_FILE: &str = ".auth-profiles.json.new";
-/// Name of the file that reserves room for new tokens. The name is fixed for the same reason; its writer holds the
-/// login lock.
-const RESERVED_FILE: &str = ".auth-profiles.json.renewed";
-/// Largest file that is read: room for thousands of profiles.
-const MAX_BYTES: u64 = 4 * 1024 * 1024;
-/// Room for what a renewal adds to the store: a long token has some KiB.
-const ROOM_FOR_TOKENS: u64 = 64 * 1024;
-/// Permission bits of everyone but the owner.
-const OTHERS: u32 = 0o077;
-
-/// The store of one agent in its directory. It waits for the lock and the disk.
-#[derive(Debug)]
-struct FileKeys {
-    path: PathBuf,
-}
-
-impl AuthStore {
-    /// The store in an agent's directory, which need not exist yet.
-    pub fn in_agent_dir(agent_dir: &Path) -> Self {
-        Self::kept_by(Arc::new(FileKeys { path: agent_dir.join(STORE_FILE) }))
-    }
-}
-
-impl FileKeys {
-    /// Path of the lock that is held while a login of this store is renewed.
-    fn login_lock_path(&self) -> PathBuf {
-        self.target().with_extension("json.login.lock")
-    }
-
-    /// Path of the file itself, after following a symbolic link.
-    fn target(&self) -> PathBuf {
-        fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone())
-    }
-
-    /// Takes the lock and reads the store.
-    fn lock_and_load(
-        &self,
-    ) -> Result<(StoreLock, Result<AuthFile, AuthStoreError>), AuthStoreError> {
-        let target = self.target();
-        let directory = target.parent().unwrap_or(Path::new("."));
-        create_private_directory(directory).map_err(failed_to("make", directory))?;
-        let lock = StoreLock::acquire(&target.with_extension("json.lock"))?;
-        // The process that made this file has ended, because this process now has the lock. The file is removed,
-        // because it may contain keys that were deleted since.
-        remove_if_there(&directory.join(NEW_FILE)).map_err(failed_to("write", &self.path))?;
-        let found = self.load().and_then(|file| match file.version {
-            found if found > VERSION => Err(AuthStoreError::NewerVersion {
-                path: self.path.clone(),
-                found,
-                supported: VERSION,
-            }),
-            _ => Ok(file),
-        });
-        Ok((lock, found))
-    }
-
-    /// Copies the file to a separate name, readable by its owner only.
-    fn set_aside(&self) -> Result<PathBuf, AuthStoreError> {
-        myclaw_files::set_aside(&self.path)
-            .map_err(|(backup, error)| failed_to("save the unreadable store as", &backup)(error))
-    }
-
-    /// Replaces the old file by the reserved one, or by a temporary file that is readable by its owner only.
-    fn replace(
-        &self,
-        file: &AuthFile,
-        durability: Durability,
-        reserved: Option<NewFile>,
-    ) -> io::Result<()> {
-        let mut text = serde_json::to_vec_pretty(file)?;
-        text.push(b'\n');
-        let target = self.target();
-        let directory = target.parent().unwrap_or(Path::new("."));
-        let mut new = match reserved {
-            Some(file) => file,
-            None => NewFile::named(&directory.join(NEW_FILE))?,
-        };
-        new.as_file().rewind()?;
-        new.write_all(&text)?;
-        new.as_file().set_len(text.len() as u64)?;
-        new.put_at(&target, durability).map(drop)
-    }
-}
-
-impl KeepKeys for FileKeys {
-    fn describe(&self) -> String {
-        self.path.display().to_string()
-    }
-
+    /// The file, if it is one.
     fn file(&self) -> Option<&Path> {
-        Some(&self.path)
+        None
     }
 
-    fn exists(&self) -> bool {
-        self.path.exists()
-    }
+    /// Whether anything was stored.
+    fn exists(&self) -> bool;
 
-    fn load(&self) -> Result<AuthFile, AuthStoreError> {
-        let file = match open_regular(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(AuthFile::default());
-            }
-            Err(error) => return Err(failed_to("read", &self.path)(error)),
-        };
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed_to("read", &self.path))?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(AuthStoreError::TooLarge { path: self.path.clone(), limit: MAX_BYTES });
-        }
-        serde_json::from_slice(&bytes).map_err(|error| AuthStoreError::Corrupt {
-            path: self.path.clone(),
-            // The error's own text may quote the content.
-            detail: format!("line {}, column {}: not as expected", error.line(), error.column()),
-        })
-    }
+    /// All of it; empty if nothing was stored.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn load(&self) -> Result<AuthFile, AuthStoreError>;
 
+    /// Changes it while nobody else can. Returns where damaged content was moved, if there was some and `how` begins anew.
+    ///
+    /// # Errors
+    /// It cannot be read or written. Nothing has changed then.
     fn update(
         &self,
         change: &mut dyn FnMut(&mut AuthFile),
         how: KeyChange,
-    ) -> Result<Option<PathBuf>, AuthStoreError> {
-        let (_lock, before) = self.lock_and_load()?;
-        let (before, backup) = match (before, &how) {
-            (Err(AuthStoreError::Corrupt { .. }), KeyChange::Profiles) => {
-                (AuthFile::default(), Some(self.set_aside()?))
-            }
-            (before, _) => (before?, None),
-        };
-        let mut after = before.clone();
-        change(&mut after);
-        if after != before || backup.is_some() {
-            let (durability, reserved) = match how {
-                KeyChange::Profiles => (Durability::Synced, None),
-                KeyChange::Use => (Durability::Unsynced, None),
-                KeyChange::Tokens(Reservation(reserved)) => (Durability::Synced, reserved),
-            };
-            self.replace(&after, durability, reserved).map_err(failed_to("write", &self.path))?;
-        }
-        Ok(backup)
-    }
+    ) -> Result<Option<PathBuf>, AuthStoreError>;
 
-    /// Obstacles are found now, and disk space is reserved.
-    fn reserve(&self) -> Result<Reservation, AuthStoreError> {
-        let (_lock, before) = self.lock_and_load()?;
-        before?;
-        let target = self.target();
-        let directory = target.parent().unwrap_or(Path::new("."));
-        let reserve = || {
-            let size = fs::metadata(&target)?.len().saturating_add(ROOM_FOR_TOKENS);
-            let mut file = NewFile::named(&directory.join(RESERVED_FILE))?;
-            io::copy(&mut io::repeat(0).take(size), &mut file)?;
-            file.as_file().sync_all()?;
-            Ok(Reservation(Some(file)))
-        };
-        reserve().map_err(failed_to("write", &self.path))
-    }
+    /// Makes sure that the new tokens of a login can be stored before the old ones are used up. The caller holds the logins.
+    ///
+    /// # Errors
+    /// They could not be stored.
+    fn reserve(&self) -> Result<Reservation, AuthStoreError>;
 
-    fn hold_logins(&self) -> LoginsHeld<'_> {
-        Box::pin(async {
-            let lock = LoginLock::acquire(&self.login_lock_path()).await?;
-            Ok(Box::new(lock) as Box<dyn Any + Send>)
-        })
+    /// Waits until nobody else renews a login. It is apart from changes, because it is held during a request to a server.
+    fn hold_logins(&self) -> LoginsHeld<'_>;
+}
+
+/// The future of [`KeepKeys::hold_logins`]: what frees the logins when it is dropped.
+pub type LoginsHeld<'a> =
+    Pin<Box<dyn Future<Output = Result<Box<dyn Any + Send>, AuthStoreError>> + Send + 'a>>;
+
+/// What a change is.
+#[derive(Debug)]
+pub enum KeyChange {
+    /// Of profiles or their order, by the user. It is durable, and replaces damaged content, of which a copy is kept.
+    Profiles,
+    /// Of the record of use, which a crash of the machine may lose. Damaged content is left alone.
+    Use,
+    /// New tokens, for which room was reserved. It is durable. Damaged content is left alone.
+    Tokens(Reservation),
+}
+
+/// Room that is reserved for new tokens: in files, disk space for the next version of the store.
+#[derive(Debug, Default)]
+pub struct Reservation(pub(crate) Option<NewFile>);
+
+/// The store of one agent. Every call blocks.
+#[derive(Debug, Clone)]
+pub struct AuthStore {
+    keeper: Arc<dyn KeepKeys>,
+    known_keys: KnownKeys,
+}
+
+/// Two are equal if they are the same store, whichever keys are known.
+impl PartialEq for AuthStore {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.keeper, &other.keeper) || self.describe() == other.describe()
     }
 }
 
-/// Whether only its owner can read or write the file at `path`; true if there is no file.
-pub fn is_private(path: &Path) -> bool {
-    fs::metadata(path).map_or(true, |metadata| metadata.permissions().mode() & OTHERS == 0)
+impl Eq for AuthStore {}
+
+impl AuthStore {
+    /// A store that ends with the process.
+    pub fn in_memory() -> Self {
+        Self::kept_by(Arc::new(MemoryKeys::new()))
+    }
+
+    /// A store that is kept elsewhere.
+    pub fn kept_by(keeper: Arc<dyn KeepKeys>) -> Self {
+        Self { keeper, known_keys: KnownKeys::default() }
+    }
+
+    /// Where it is, for people.
+    pub fn describe(&self) -> String {
+        self.keeper.describe()
+    }
+
+    /// The file, if it is one.
+    pub fn file(&self) -> Option<&Path> {
+        self.keeper.file()
+    }
+
+    /// Whether anything was stored.
+    pub fn exists(&self) -> bool {
+        self.keeper.exists()
+    }
+
+    /// Reads the store; it is empty if nothing was stored.
+    ///
+    /// # Errors
+    /// [`AuthStoreError::Corrupt`] if it is damaged, other errors if the system refuses.
+    pub fn load(&self) -> Result<AuthFile, AuthStoreError> {
+        Ok(self.keeper.load()?.read_from(self))
+    }
+
+    /// The keys that this process knows.
+    pub(crate) fn known_keys(&self) -> &KnownKeys {
+        &self.known_keys
+    }
+
+    pub(crate) fn hold_logins(&self) -> LoginsHeld<'_> {
+        self.keeper.hold_logins()
+    }
+
+    /// The login of that name as the store holds it now, if it can be renewed.
+    pub(crate) fn login(&self, name: &str) -> Result<Option<Login>, AuthStoreError> {
+        Ok(self.load()?.login(name))
+    }
+
+    pub(crate) fn reserve(&self) -> Result<Reservation, AuthStoreError> {
+        self.keeper.reserve()
+    }
+
+    /// Stores the new tokens of a login durably. Nothing happens if the login was removed meanwhile.
+    pub(crate) fn keep_login(
+        &self,
+        reserved: Reservation,
+        name: &str,
+        access: SecretString,
+        refresh: Option<SecretString>,
+        expires: Option<u64>,
+    ) -> Result<(), AuthStoreError> {
+        let keep = move |file: &mut AuthFile| file.renew_login(name, access, refresh, expires);
+        self.update(keep, KeyChange::Tokens(reserved)).map(drop)
+    }
+
+    /// Changes profiles or their order durably. Damaged content is first copied to a name beside it, which is returned.
+    ///
+    /// # Errors
+    /// The store is unchanged: it is locked, of a later version, or the system refuses.
+    pub fn change<T: Default>(
+        &self,
+        change: impl FnOnce(&mut AuthFile) -> T,
+    ) -> Result<(T, Option<PathBuf>), AuthStoreError> {
+        self.update(change, KeyChange::Profiles)
+    }
+
+    /// Changes the record of the use of profiles.
+    ///
+    /// # Errors
+    /// As [`AuthStore::change`]. A store that is damaged is left unchanged.
+    pub fn record(&self, change: impl FnOnce(&mut AuthFile)) -> Result<(), AuthStoreError> {
+        self.update(change, KeyChange::Use).map(drop)
+    }
+
+    fn update<T: Default>(
+        &self,
+        change: impl FnOnce(&mut AuthFile) -> T,
+        how: KeyChange,
+    ) -> Result<(T, Option<PathBuf>), AuthStoreError> {
+        let (mut change, mut outcome) = (Some(change), T::default());
+        let mut changing = |file: &mut AuthFile| {
+            if let Some(change) = change.take() {
+                *file = std::mem::take(file).read_from(self);
+                outcome = change(file);
+                file.forget_store();
+            }
+        };
+        let backup = self.keeper.update(&mut changing, how)?;
+        Ok((outcome, backup))
+    }
 }
 
 #[cfg(test)]

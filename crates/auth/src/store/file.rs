@@ -10,8 +10,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::StoredSecret;
-use crate::keys::AuthStore;
+use super::AuthStore;
+use super::secret::StoredSecret;
 use crate::login::{NewLogin, RenewableLogin, Renewal};
 use crate::mark::{self, key_at_hand};
 use crate::profile::store_name;

@@ -1,112 +1,145 @@
+//! What every store of keys does.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
 use myclaw_config::CooldownConfig;
-use secrecy::SecretString;
-use tempfile::TempDir;
+use parking_lot::Mutex;
+use secrecy::ExposeSecret as _;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::{CooldownRules, CredentialType, Failure, FailureReason};
+use crate::login::{NewLogin, Renewal, RenewalAnswer, RenewedLogin};
+use crate::{
+    AuthProfile, CooldownRules, CredentialType, Failure, FailureReason, KeyResolver, RenewLogin,
+    StoredProfile,
+};
 
-fn store() -> (TempDir, AuthStore) {
+fn of_each(check: impl Fn(AuthStore)) {
     let directory = tempfile::tempdir().unwrap();
-    let store = AuthStore::in_agent_dir(directory.path());
-    (directory, store)
+    check(AuthStore::in_agent_dir(&directory.path().join("agent")));
+    check(AuthStore::in_memory());
 }
 
-fn api_key(key: &str) -> StoredProfile {
-    StoredProfile::with_key("p", CredentialType::ApiKey, SecretString::from(key))
+fn key(text: &str) -> StoredProfile {
+    StoredProfile::with_key("p", CredentialType::ApiKey, SecretString::from(text))
 }
 
-fn fail(file: &mut AuthFile, name: &str) {
+#[test]
+fn what_is_changed_is_stored_and_clones_share_it() {
+    of_each(|store| {
+        assert!(!store.exists());
+        assert_eq!(store.load().unwrap().profiles().count(), 0);
+        let sharing = store.clone();
+        let (removed, backup) = sharing
+            .change(|file| {
+                file.put("p:a", key("one"));
+                file.put("p:b", key("two"));
+                file.remove("p:b")
+            })
+            .unwrap();
+        assert_eq!((removed, backup), (true, None));
+        assert!(store.exists());
+        let names: Vec<String> =
+            store.load().unwrap().profiles().map(|(name, _)| name.to_owned()).collect();
+        assert_eq!(names, ["p:a"]);
+        assert_eq!(store, store.clone());
+    });
+}
+
+#[test]
+fn stores_are_told_apart() {
+    let mut places = HashSet::new();
+    let home = tempfile::tempdir().unwrap();
+    let in_files = ["a", "b"].map(|name| AuthStore::in_agent_dir(&home.path().join(name)));
+    for store in in_files.into_iter().chain([AuthStore::in_memory(), AuthStore::in_memory()]) {
+        store.change(|file| file.put("p:a", key("one"))).unwrap();
+        assert!(places.insert(store.describe()), "{}", store.describe());
+    }
+    assert!(!AuthStore::in_memory().exists());
+}
+
+fn fail(file: &mut AuthFile) {
     let rules = CooldownRules::from(&CooldownConfig::default());
-    let failure =
-        Failure { model: "m", reason: FailureReason::Auth, retry_after: None, at_ms: 1_000 };
-    file.record_failure(name, &failure, &rules);
+    let reason = FailureReason::Auth;
+    let failure = Failure { model: "m", reason, retry_after: None, at_ms: 1_000 };
+    file.record_failure("p:a", &failure, &rules);
 }
 
 #[test]
-fn a_file_is_private_if_nobody_else_can_read_or_write_it() {
-    let (_directory, store) = store();
-    assert!(is_private(store.file().unwrap()), "no file is private");
-    fs::write(store.file().unwrap(), "{}").unwrap();
-    for (mode, expected) in [(0o600, true), (0o400, true), (0o640, false), (0o602, false)] {
-        fs::set_permissions(store.file().unwrap(), fs::Permissions::from_mode(mode)).unwrap();
-        assert_eq!(is_private(store.file().unwrap()), expected, "{mode:o}");
+fn a_record_is_kept_and_belongs_to_one_key() {
+    of_each(|store| {
+        store.change(|file| file.put("p:a", key("the first key"))).unwrap();
+        let usage_now = |key: &str| {
+            let file = store.load().unwrap();
+            let profile = AuthProfile::with_key("a", SecretString::from(key));
+            file.note_keys("p", std::slice::from_ref(&profile));
+            file.usage_now("p", &profile).cloned()
+        };
+        assert_eq!(usage_now("the first key"), None);
+        store.record(fail).unwrap();
+        let failures = |key| usage_now(key).map(|usage| usage.error_count);
+        assert_eq!(failures("the first key"), Some(1));
+        assert_eq!(failures("another key"), None, "failures of the first key");
+        // The next failure is the first one of the other key.
+        store.record(fail).unwrap();
+        assert_eq!(failures("another key"), Some(1));
+        assert_eq!(failures("the first key"), None);
+    });
+}
+
+/// Gives a new token for each refresh token, once.
+#[derive(Debug, Default)]
+struct Once(Mutex<HashSet<String>>);
+
+impl RenewLogin for Once {
+    fn renew<'a>(&'a self, renewal: &'a Renewal) -> RenewalAnswer<'a> {
+        let token = renewal.refresh_token.expose_secret().to_owned();
+        let is_new = self.0.lock().insert(token.clone());
+        Box::pin(async move {
+            // The other resolver gets its chance meanwhile.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            assert!(is_new, "the token {token} is used twice");
+            let access = SecretString::from(format!("access after {token}"));
+            let refresh = Some(SecretString::from(format!("{token}+")));
+            Ok(RenewedLogin { access, refresh, expires_in: Some(Duration::from_secs(3600)) })
+        })
     }
 }
 
 #[test]
-fn a_store_is_private_from_its_first_write() {
-    let (_directory, store) = store();
-    assert!(!store.exists());
-    store.change(|file| file.put("p:a", api_key("k"))).unwrap();
-    assert!(store.exists() && is_private(store.file().unwrap()));
-}
-
-#[test]
-fn a_file_up_to_the_limit_is_read_and_a_larger_one_is_not() {
-    let (_directory, store) = store();
-    let mut text = r#"{"version": 1}"#.to_owned();
-    text.push_str(&" ".repeat(MAX_BYTES as usize - text.len()));
-    fs::write(store.file().unwrap(), &text).unwrap();
-    assert!(store.load().is_ok());
-    text.push(' ');
-    fs::write(store.file().unwrap(), &text).unwrap();
-    assert!(matches!(store.load(), Err(AuthStoreError::TooLarge { limit: MAX_BYTES, .. })));
-}
-
-#[test]
-fn a_removed_profile_leaves_nothing_behind() {
-    let mut file = AuthFile::default();
-    for name in ["p:a", "p:b"] {
-        file.put(name, api_key(name));
-        fail(&mut file, name);
-    }
-    file.order.insert("p".to_owned(), vec!["p:a".to_owned(), "p:b".to_owned()]);
-    file.preferred.insert("p".to_owned(), "p:a".to_owned());
-    file.pinned.insert("p".to_owned(), "p:b".to_owned());
-    assert!(file.remove("p:a"));
-    assert!(!file.remove("p:a"), "it is gone already");
-    assert_eq!(file.order["p"], ["p:b"]);
-    assert_eq!((file.preferred.len(), file.pinned.len()), (0, 1));
-    assert_eq!(file.usage_stats.keys().collect::<Vec<_>>(), ["p:b"]);
-    assert!(file.remove("p:b"));
-    assert_eq!(file, AuthFile::default());
-}
-
-#[test]
-fn marks_say_nothing_about_keys() {
-    let key = SecretString::from("a key");
-    let salts = [crate::mark::new_salt().unwrap(), crate::mark::new_salt().unwrap()];
-    let marks = salts.each_ref().map(|salt| crate::mark::mark(salt, &key));
-    assert_ne!(salts[0], salts[1]);
-    assert_ne!(marks[0], marks[1]);
-    assert_eq!((salts[0].len(), marks[0].len()), (32, 8));
-}
-
-#[test]
-fn a_record_does_not_replace_a_file_that_is_no_store() {
-    let (_directory, store) = store();
-    fs::write(store.file().unwrap(), "no store").unwrap();
-    let outcome = store.record(|file| fail(file, "p:a"));
-    assert!(matches!(outcome, Err(AuthStoreError::Corrupt { .. })));
-    assert_eq!(fs::read_to_string(store.file().unwrap()).unwrap(), "no store");
-}
-
-#[test]
-fn a_login_ends_when_it_says_and_a_copilot_login_does_not() {
-    let expiry = |provider: &str, extra: &str| {
-        let text = format!(
-            r#"{{"version": 1, "profiles": {{"x": {{"type": "oauth", "provider": "{provider}",
-            "access": "a", "expires": 1000 {extra}}}}}}}"#
-        );
-        let file: AuthFile = serde_json::from_str(&text).unwrap();
-        file.profiles_of(provider)[0].expires_at
-    };
-    assert_eq!(expiry("lab", ""), Some(1000));
-    assert_eq!(expiry("lab", r#", "refresh": "r""#), Some(1000));
-    assert_eq!(expiry("github-copilot", ""), Some(1000));
-    assert_eq!(expiry("github-copilot", r#", "refresh": "r""#), None);
-    let token = r#"{"version": 1, "profiles": {"x": {"type": "token", "provider": "github-copilot",
-        "token": "t", "refresh": "r", "expires": 1000}}}"#;
-    let file: AuthFile = serde_json::from_str(token).unwrap();
-    assert_eq!(file.profiles_of("github-copilot")[0].expires_at, Some(1000));
+fn a_login_is_renewed_by_one_at_a_time_and_the_others_take_its_token() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    of_each(|store| {
+        let renewal = Renewal {
+            token_url: "https://example.org/token".to_owned(),
+            client_id: "client".to_owned(),
+            client_secret: None,
+            secret_in_header: false,
+            scope: None,
+            resource: None,
+            refresh_token: SecretString::from("first"),
+        };
+        let login = NewLogin {
+            access: SecretString::from("old"),
+            expires: Some(1),
+            issuer: "https://example.org".to_owned(),
+            granted: None,
+            renewal,
+        };
+        store.change(|file| file.put("p:a", StoredProfile::with_login("p", login))).unwrap();
+        let giver = Arc::new(Once::default());
+        let fetch = || {
+            let profile = store.load().unwrap().profiles_of("p").pop().unwrap();
+            let resolver = KeyResolver::new([("", "")]).with_renewer(Arc::<Once>::clone(&giver));
+            async move {
+                let cancel = CancellationToken::new();
+                let found = resolver.resolve(&profile, 10_000, &cancel).await.unwrap().unwrap();
+                found.expose_secret().to_owned()
+            }
+        };
+        let both = runtime.block_on(async { tokio::join!(fetch(), fetch()) });
+        assert_eq!(both, ("access after first".to_owned(), "access after first".to_owned()));
+        assert_eq!(giver.0.lock().len(), 1);
+    });
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-use super::{KeepKeys, KeyChange, LoginsHeld, Reservation};
-use crate::{AuthFile, AuthStoreError};
+use super::{AuthFile, KeepKeys, KeyChange, LoginsHeld, Reservation};
+use crate::AuthStoreError;
 
 /// Keys in the memory of this process.
 #[derive(Debug)]
