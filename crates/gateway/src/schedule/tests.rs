@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use myclaw_agent::{Home, load_checked};
+use myclaw_agent::{Home, Stores, load_checked};
 use myclaw_config::{Config, Environment};
 use myclaw_engine::Clock;
 use myclaw_schedule::Schedule;
-use myclaw_store::{SqliteStore, Store};
+use myclaw_store::{MemoryStore, SqliteStore, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
@@ -65,8 +65,19 @@ struct Bench {
     directory: TempDir,
 }
 
+/// Where a bench keeps what outlives a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    InFiles,
+    InMemory,
+}
+
 impl Bench {
     async fn new(config: Value) -> Self {
+        Self::keeping(Kept::InFiles, config).await
+    }
+
+    async fn keeping(kept: Kept, config: Value) -> Self {
         let memory = Path::new("/dev/shm");
         let directory = match memory.is_dir() {
             true => TempDir::new_in(memory),
@@ -92,8 +103,12 @@ impl Bench {
         let config = load_checked(&environment).expect("a config").config;
         let clock = Arc::new(HandClock::default());
         clock.set(BEGIN);
+        let mut of_bench = Home::new(environment, paths);
+        if kept == Kept::InMemory {
+            of_bench = of_bench.with_stores(Stores::in_memory(home.join("scratch")));
+        }
         let (delivery, runner) =
-            open(Home::new(environment, paths), Arc::clone(&config), Arc::clone(&clock)).await;
+            open(of_bench, kept, Arc::clone(&config), Arc::clone(&clock)).await;
         Self { clock, delivery, runner, config, directory }
     }
 
@@ -156,13 +171,17 @@ fn environment(home: &Path) -> Environment {
 
 async fn open(
     home: Home,
+    kept: Kept,
     config: Arc<Config>,
     clock: Arc<HandClock>,
 ) -> (Arc<Delivery>, Arc<Runner>) {
     let file = home.paths.state_dir().join("gateway/store.sqlite");
     let of_store = Arc::clone(&clock);
-    let store = SqliteStore::open_with_clock(&file, Arc::new(move || of_store.now_ms()));
-    let store: Arc<dyn Store> = Arc::new(store.expect("a store"));
+    let of_store = Arc::new(move || of_store.now_ms());
+    let store: Arc<dyn Store> = match kept {
+        Kept::InFiles => Arc::new(SqliteStore::open_with_clock(&file, of_store).expect("a store")),
+        Kept::InMemory => Arc::new(MemoryStore::with_clock(of_store)),
+    };
     let hub = Arc::new(Hub::new());
     let channel: Arc<dyn Channel> = Arc::new(WebChannel::new(Arc::clone(&hub)));
     let tasks = TaskTracker::new();
@@ -195,7 +214,19 @@ fn calendar(schedule: &Schedule, from: u64, to: u64) -> Vec<u64> {
 
 #[tokio::test]
 async fn a_year_of_jobs_and_heartbeats_runs_each_due_time_once() {
-    let bench = Bench::new(json!({"heartbeat": {"every": "6h"}})).await;
+    a_year(Kept::InFiles).await;
+}
+
+#[tokio::test]
+async fn a_year_in_memory_is_the_same_and_leaves_no_file() {
+    let bench = a_year(Kept::InMemory).await;
+    for name in ["scratch", ".myclaw/sessions", ".myclaw/gateway"] {
+        assert!(!bench.directory.path().join(name).exists(), "{name}");
+    }
+}
+
+async fn a_year(kept: Kept) -> Bench {
+    let bench = Bench::keeping(kept, json!({"heartbeat": {"every": "6h"}})).await;
     // Nothing to do, so that only the jobs ask the model.
     let workspace = bench.directory.path().join(".myclaw/workspace");
     std::fs::write(workspace.join("HEARTBEAT.md"), "# Tasks\n\n").expect("written");
@@ -226,6 +257,7 @@ async fn a_year_of_jobs_and_heartbeats_runs_each_due_time_once() {
     }
     assert!(seen.len() > 365 * 7, "only {} due times", seen.len());
     assert_eq!(bench.delivery.open_count(), 0);
+    bench
 }
 
 #[tokio::test]
