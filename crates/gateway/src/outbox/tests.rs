@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use myclaw_channels::{Account, Capabilities};
+use myclaw_channels::{Account, Capabilities, Part};
 use myclaw_session::{BlobError, BlobLimits, MemoryBlobs};
 use myclaw_store::{BoxFuture, MemoryStore, SqliteStore, Store};
 use tempfile::TempDir;

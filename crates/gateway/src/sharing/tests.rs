@@ -30,6 +30,7 @@ use crate::ledger::{Ledger, OpenMessage};
 use crate::rows::{
     Incoming, MessageId, MessageState, Origin, Outgoing, PartId, PartKind, PartState, Refers, Route,
 };
+use crate::schedule::{Asker, CronRequest};
 use crate::server::{CHANNEL, OWNERS_ACCOUNT};
 
 /// Kills in a quick run.
@@ -64,10 +65,14 @@ struct Node {
 
 impl Scene {
     fn new() -> Self {
-        let model = ModelServer::spawn_blocking_thread(Script::answer_with(|request, number| {
+        Self::with(Script::answer_with(|request, number| {
             // Answers take different times, so kills meet all steps.
             echo(request).step().delay(Duration::from_millis((number as u64 * 7) % 60))
-        }));
+        }))
+    }
+
+    fn with(script: Script) -> Self {
+        let model = ModelServer::spawn_blocking_thread(script);
         let (home, bot) = (TempHome::in_memory(), TelegramServer::start());
         let mut config = TempHome::config_for(model.url(), WireFormat::AnthropicMessages);
         config["agents"] = json!({"defaults": {"sandbox": {"mode": "off"}}});
@@ -193,12 +198,16 @@ impl Node {
     }
 }
 
-/// Answers all words of the form `<m1>` since the last answer.
-fn echo(request: &RecordedRequest) -> Reply {
+/// What was said to the model since its last answer.
+fn news(request: &RecordedRequest) -> String {
     let messages = request.messages();
     let since = messages.iter().rposition(|message| message["role"] == "assistant");
-    let text = json!(&messages[since.map_or(0, |at| at + 1)..]).to_string();
-    let marks: Vec<String> = text
+    json!(&messages[since.map_or(0, |at| at + 1)..]).to_string()
+}
+
+/// Answers all words of the form `<m1>` since the last answer.
+fn echo(request: &RecordedRequest) -> Reply {
+    let marks: Vec<String> = news(request)
         .split('<')
         .filter_map(|rest| rest.split_once('>'))
         .map(|(word, _)| word)
@@ -282,6 +291,63 @@ fn a_gateway_that_was_paused_finds_that_another_one_has_its_sessions() {
         assert_eq!((count(&rows, "user", mark), count(&rows, "assistant", mark)), (1, 1), "{mark}");
     }
     first.kill();
+    second.kill();
+}
+
+#[test]
+fn a_sub_agent_and_a_job_of_a_dead_gateway_are_finished_by_the_other_one() {
+    let scene = Scene::with(Script::answer_with(|request, number| {
+        let text = news(request);
+        if text.contains("begin <m1>") {
+            let order = json!({"task": "work on <m1>"});
+            let call = format!("call_{number}");
+            return Reply::anthropic().tool_call(call, "sessions_spawn", order).step();
+        }
+        // These are cut off.
+        let is_long = text.contains("[Task ") || text.contains("[Scheduled message ");
+        let pause = if is_long { Duration::from_millis(1_000) } else { Duration::ZERO };
+        echo(request).step().delay(pause)
+    }));
+    let first = scene.start();
+    let id = first.sent("main", "1", "begin <m1>");
+    first.outcome(&id);
+    let add = |delivery: Arc<Delivery>| async move {
+        let schedule = json!({"kind": "every", "everyMs": 86_400_000_u64});
+        let job = json!({
+            "name": "tidy", "message": "do <m2>", "schedule": schedule, "target": "isolated",
+        });
+        let request = |value| serde_json::from_value::<CronRequest>(value).unwrap();
+        for value in [json!({"action": "add", "job": job}), json!({"action": "run", "id": "tidy"})]
+        {
+            delivery.cron(request(value), Asker::Owner).await.unwrap();
+        }
+    };
+    first.call(add).recv().unwrap();
+    let asked = |words: &str| {
+        let requests = scene.model.requests();
+        requests.iter().filter(|request| news(request).contains(words)).count()
+    };
+    until("both", || asked("[Task ") > 0 && asked("[Scheduled message ") > 0);
+    first.kill();
+    let second = scene.start();
+    // Its former holder had begun both, so they are continued, and each result comes once.
+    let runs = || {
+        let runs = |delivery: Arc<Delivery>| async move {
+            let value = json!({"action": "runs", "id": "tidy"});
+            let request = serde_json::from_value(value).unwrap();
+            delivery.cron(request, Asker::Owner).await.unwrap().to_string()
+        };
+        second.call(runs).recv().unwrap()
+    };
+    until("the end of the job", || runs().contains(r#""outcome":"answered""#));
+    until("the result of the sub-agent", || {
+        count(&scene.rows("main"), "user", "[The sub-agent ") > 0 && asked("[The sub-agent ") > 0
+    });
+    let known =
+        second.call(async |delivery: Arc<Delivery>| delivery.children.running(|_| true).len());
+    assert_eq!(known.recv().unwrap(), 0, "a sub-agent that has ended runs");
+    assert_eq!(count(&scene.rows("main"), "user", "[The sub-agent "), 1);
+    assert_eq!(runs().matches(r#""outcome":"answered""#).count(), 1, "{}", runs());
     second.kill();
 }
 
