@@ -17,6 +17,6 @@ pub(crate) struct BoundsArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<NonZeroU32>,
     /// Most US dollars that the run may cost, instead of `limits.runCost`
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
 }
