@@ -8,6 +8,7 @@ use myclaw_store::{BoxFuture, MemoryStore, SqliteStore, Store};
 use tempfile::TempDir;
 
 use super::*;
+use crate::connect::ChannelSetup;
 use crate::ledger::Acceptance;
 use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Refers, SentFile};
 
@@ -126,13 +127,16 @@ fn send_with(
             .expect("stored")
             .expect("new")
             .0;
-        let outbox = Outbox::new(
-            ledger.clone(),
-            Channels::new(channel.clone(), Vec::new()),
-            files,
-            tasks.clone(),
-        );
-        outbox.push(stored);
+        let mut of_server = Scripted::new(AfterInterruption::Report, Vec::new());
+        of_server.account = Account::new("server", "default");
+        let setup = ChannelSetup {
+            channel: "scripted",
+            account: "default".to_owned(),
+            made: Ok(Arc::<Scripted>::clone(channel)),
+            fingerprint: 0,
+        };
+        let channels = Channels::new(Arc::new(of_server), vec![setup]);
+        Outbox::new(ledger.clone(), channels, files, tasks.clone()).push(stored);
         tasks.close();
         tasks.wait().await;
         let mut states = Vec::new();
