@@ -3,7 +3,7 @@ use secrecy::SecretString;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{CooldownRules, CredentialType, Failure, FailureReason};
+use crate::{CooldownRules, CredentialType, Failure, FailureReason, StoredProfile};
 
 fn store() -> (TempDir, AuthStore) {
     let directory = tempfile::tempdir().unwrap();
