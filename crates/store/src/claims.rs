@@ -18,6 +18,24 @@
 //!
 //! Where a lock keeps all other processes away from the store ([`Claims::alone`]), that lock is the claim of everything: a thing
 //! is taken without a record, and nothing is renewed.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use myclaw_store::{Batch, Claims, RecordId, Store, StoreError};
+//!
+//! async fn tidy_up(store: Arc<dyn Store>, batch: Batch) -> Result<(), StoreError> {
+//!     let claims = Claims::shared(Arc::clone(&store), "node 1".to_owned(), Duration::from_secs(15));
+//!     let Some(held) = claims.acquire(&RecordId::new("task", "tidy up")).await? else {
+//!         return Ok(()); // somebody else does it
+//!     };
+//!     let outcome = store.commit(held.under(batch)).await?; // refused if the claim was lost meanwhile
+//!     println!("{outcome:?}");
+//!     held.release().await?;
+//!     Ok(())
+//! }
+//! ```
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
