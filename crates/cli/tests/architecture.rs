@@ -144,7 +144,7 @@ const CRATES: [(&str, &[&str]); 35] = [
     ("config", &["schedule", "files"]),
     ("skills", &["files"]),
     ("channels", &["proxy"]),
-    ("store-postgres", &["store"]),
+    ("store-postgres", &["session", "store", "files"]),
     ("store", &["files"]),
     ("schedule", &[]),
     ("embed", &["files", "proxy"]),

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{EntryId, Meta, SessionError};
 
 pub use file::FileInbox;
+pub(crate) use file::read_queued;
 
 /// Longest wait for the inbox. A holder writes a few lines to disk and releases it.
 pub(crate) const LONGEST_WAIT: LockWait = LockWait::Until(Duration::from_secs(10));

@@ -26,6 +26,7 @@ mod memory;
 mod meta;
 mod reader;
 mod repair;
+pub mod rows;
 mod search;
 mod sessions;
 mod side_files;

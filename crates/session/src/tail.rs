@@ -114,13 +114,23 @@ fn collect<R: Read + Seek>(
 
 /// The end of a session whose entries are in memory.
 pub(crate) fn tail_of(entries: &[Entry], limit: TailLimit) -> Tail {
+    let newest_first = entries.iter().rev().cloned().map(Ok::<_, std::convert::Infallible>);
+    let Ok(tail) = tail_of_newest(newest_first, limit);
+    tail
+}
+
+/// The end of a session whose entries come newest first. Reads no more of them than it needs.
+pub(crate) fn tail_of_newest<E>(
+    newest_first: impl Iterator<Item = Result<Entry, E>>,
+    limit: TailLimit,
+) -> Result<Tail, E> {
     let mut collector = Collector::new(limit);
-    for entry in entries.iter().rev() {
-        if collector.entry(entry.clone()) == Next::Stop {
+    for entry in newest_first {
+        if collector.entry(entry?) == Next::Stop {
             break;
         }
     }
-    collector.finish()
+    Ok(collector.finish())
 }
 
 /// The `count` messages before the one with the id `before`, or the last ones, the oldest first; `None` if no message

@@ -1,4 +1,5 @@
-//! The store of several machines: a PostgreSQL database behind the trait [`Store`].
+//! The stores of several machines: a PostgreSQL database behind the trait [`Store`] and, as [`PostgresSessions`], behind those
+//! of sessions.
 //!
 //! Everything that must hold is a condition in one transaction. A transaction that writes first takes the lock of its
 //! partition, a row with the counter that gives versions, epochs and positions. So the numbers of a partition are committed
@@ -22,6 +23,7 @@ mod hints;
 mod pool;
 mod read;
 mod schema;
+mod sessions;
 mod tls;
 mod write;
 
@@ -37,6 +39,7 @@ use tokio::task::AbortHandle;
 
 pub use address::Address;
 use pool::Pool;
+pub use sessions::PostgresSessions;
 use write::{Task, Writers};
 
 /// How a store uses its database.

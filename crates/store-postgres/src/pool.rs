@@ -1,11 +1,12 @@
 //! A few connections, which are made when they are needed and again when they broke.
 
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::poll_fn;
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::types::{ToSql, Type};
@@ -31,14 +32,14 @@ pub(crate) struct Pool {
     address: Address,
     patience: Duration,
     idle: Mutex<Vec<Client>>,
-    places: Semaphore,
+    places: Arc<Semaphore>,
 }
 
 /// A connection that is lent. It is closed when this is dropped, unless it is given back: something may be unfinished on it.
-pub(crate) struct Lent<'p> {
+pub(crate) struct Lent {
     client: Client,
-    pool: &'p Pool,
-    _place: SemaphorePermit<'p>,
+    pool: Arc<Pool>,
+    _place: OwnedSemaphorePermit,
 }
 
 impl Pool {
@@ -47,7 +48,7 @@ impl Pool {
             address,
             patience: options.patience,
             idle: Mutex::default(),
-            places: Semaphore::new(options.connections.max(1)),
+            places: Arc::new(Semaphore::new(options.connections.max(1))),
         }
     }
 
@@ -61,9 +62,10 @@ impl Pool {
         Attempts { until: Instant::now() + self.patience }
     }
 
-    pub(crate) async fn get(&self) -> Result<Lent<'_>, Failure> {
+    pub(crate) async fn get(self: &Arc<Self>) -> Result<Lent, Failure> {
         // Nobody closes the semaphore.
-        let place = self.places.acquire().await.map_err(|_| Failure::lasting("is closed"))?;
+        let places = Arc::clone(&self.places);
+        let place = places.acquire_owned().await.map_err(|_| Failure::lasting("is closed"))?;
         let idle = {
             let mut idle = self.idle.lock();
             idle.retain(|client| !client.is_closed());
@@ -73,7 +75,7 @@ impl Pool {
             Some(client) => client,
             None => self.connect(|_| {}).await?.0,
         };
-        Ok(Lent { client, pool: self, _place: place })
+        Ok(Lent { client, pool: Arc::clone(self), _place: place })
     }
 
     /// A new connection, and the task that serves it until it ends. `notified` gets the payload of each notification.
@@ -93,13 +95,15 @@ impl Pool {
                 }
             }
         });
+        // Also where a database is set up to lose the newest commits in a crash.
+        answer(client.batch_execute("SET synchronous_commit = on")).await?;
         Ok((client, served))
     }
 
     /// The rows of a statement that writes nothing, or can be carried out twice. It is tried again while the database
     /// cannot be reached.
     pub(crate) async fn query(
-        &self,
+        self: &Arc<Self>,
         sql: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, StoreError> {
@@ -113,7 +117,7 @@ impl Pool {
     }
 
     async fn query_once(
-        &self,
+        self: &Arc<Self>,
         sql: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, Failure> {
@@ -130,7 +134,7 @@ pub(crate) async fn answer<T>(asked: impl Future<Output = Result<T, Error>>) -> 
     Ok(timeout(ANSWER, asked).await.map_err(|_| late())??)
 }
 
-impl Lent<'_> {
+impl Lent {
     /// Makes the connection available to others. Nothing must be unfinished on it.
     pub(crate) fn give_back(self) {
         if !self.client.is_closed() {
@@ -139,7 +143,7 @@ impl Lent<'_> {
     }
 }
 
-impl Deref for Lent<'_> {
+impl Deref for Lent {
     type Target = Client;
 
     fn deref(&self) -> &Client {

@@ -1,5 +1,7 @@
 //! Reading records.
 
+use std::sync::Arc;
+
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -16,7 +18,7 @@ pub(crate) const COLUMNS: &str = "kind, key, version, value, queue, place, enter
 /// The id of the partition with the name `$1`.
 pub(crate) const PARTITION: &str = "(SELECT id FROM myclaw.partition WHERE name = $1)";
 
-pub(crate) async fn get(pool: &Pool, id: &RecordId) -> Result<Option<Record>, StoreError> {
+pub(crate) async fn get(pool: &Arc<Pool>, id: &RecordId) -> Result<Option<Record>, StoreError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM myclaw.record WHERE partition = {PARTITION} AND kind = $2 AND key = $3"
     );
@@ -28,7 +30,7 @@ pub(crate) async fn get(pool: &Pool, id: &RecordId) -> Result<Option<Record>, St
 }
 
 pub(crate) async fn scan(
-    pool: &Pool,
+    pool: &Arc<Pool>,
     queue: &QueueId,
     after: Option<Cursor>,
     most: usize,
@@ -62,7 +64,11 @@ pub(crate) async fn scan(
     records(pool, &queue.partition, &rows)
 }
 
-fn records(pool: &Pool, partition: &Partition, rows: &[Row]) -> Result<Vec<Record>, StoreError> {
+fn records(
+    pool: &Arc<Pool>,
+    partition: &Partition,
+    rows: &[Row],
+) -> Result<Vec<Record>, StoreError> {
     let read: Result<Vec<Record>, Failure> =
         rows.iter().map(|row| Ok(record(partition, row)?)).collect();
     read.map_err(|failure| failure.into_error(pool.server()))

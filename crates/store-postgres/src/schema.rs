@@ -1,5 +1,7 @@
 //! The tables, and how an older database becomes one of this version.
 
+use std::sync::Arc;
+
 use tokio_postgres::Client;
 
 use myclaw_store::StoreError;
@@ -8,14 +10,14 @@ use crate::failure::Failure;
 use crate::pool::{Pool, answer};
 
 /// The steps from each format to the next. One that was released never changes; a new one goes at the end.
-const STEPS: [&str; 1] = [include_str!("schema/1.sql")];
+const STEPS: [&str; 2] = [include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 /// The newest format. An older program refuses a newer one.
 const FORMAT: i32 = STEPS.len() as i32;
 /// The lock under which tables are changed: `MyCl` in ASCII.
 const LOCK: i64 = 0x4d79_436c;
 
 /// Creates the tables, or brings them to the newest format.
-pub(crate) async fn prepare(pool: &Pool) -> Result<(), StoreError> {
+pub(crate) async fn prepare(pool: &Arc<Pool>) -> Result<(), StoreError> {
     let attempts = pool.attempts();
     loop {
         let found = match attempt(pool).await {
@@ -39,7 +41,7 @@ pub(crate) async fn prepare(pool: &Pool) -> Result<(), StoreError> {
 }
 
 /// One attempt. Returns the format that was found, and leaves a newer one alone.
-async fn attempt(pool: &Pool) -> Result<i32, Failure> {
+async fn attempt(pool: &Arc<Pool>) -> Result<i32, Failure> {
     let client = pool.get().await?;
     let encoding = answer(client.query_typed_one("SHOW server_encoding", &[])).await?;
     let encoding: String = encoding.try_get(0)?;

@@ -241,6 +241,12 @@ impl HeldFile {
     }
 }
 
+/// The message of a line that [`QueuedMessage`] was written as; `None` if it is another one.
+pub(crate) fn read_queued(line: &[u8]) -> Option<QueuedMessage> {
+    let line: InboxLine<'_> = serde_json::from_slice(line).ok()?;
+    if line.r#type == "queued" { line.into_message() } else { None }
+}
+
 impl InboxLine<'_> {
     fn into_message(self) -> Option<QueuedMessage> {
         Some(QueuedMessage {

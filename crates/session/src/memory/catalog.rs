@@ -11,10 +11,11 @@ use super::place::Taken;
 use super::reader::MemoryReader;
 use super::{Content, MemorySessions, Session, place_of};
 use crate::json::Document;
+use crate::rows::{Following, following};
 use crate::search::Found;
 use crate::{
     About, AboutEntry, Catalog, CreateSession, Entry, EntryId, Fork, ForkOrigin, IndexRepair,
-    IndexedSession, LockWait, MetaPatch, MovedAside, PruneReport, PruneScope, ReadSession, Role,
+    IndexedSession, LockWait, MetaPatch, MovedAside, PruneReport, PruneScope, ReadSession,
     SearchQuery, SearchReport, SearchScope, SessionEntry, SessionError, SessionKey, SideFiles as _,
     UpdatedAt, indexed_title, now_ms,
 };
@@ -113,12 +114,10 @@ fn cut(
     })?;
     let mut count = if at.is_some() { place + 1 } else { entries.len() };
     for (place, entry) in entries.iter().enumerate().skip(count) {
-        match entry {
-            Entry::Message(message) if message.role == Role::Tool => {
-                (count, last) = (place + 1, message.id);
-            }
-            Entry::Message(_) | Entry::Compaction(_) => break,
-            _ => {}
+        match following(entry) {
+            Following::Result(id) => (count, last) = (place + 1, id),
+            Following::End => break,
+            Following::Undecided => {}
         }
     }
     Ok((count, last))

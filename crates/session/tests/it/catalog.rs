@@ -3,34 +3,18 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_session::{
-    Case, Catalog, Entry, EntryId, LockWait, MemorySessions, MetaPatch, PruneScope, Role,
-    SearchQuery, SearchScope, SessionError, SessionKey, SessionStore, SessionUse, Sessions,
-    SideFiles, TailLimit, TranscriptMessage, UpdatedAt,
+    Case, Entry, EntryId, LockWait, MetaPatch, PruneScope, Role, SearchQuery, SearchScope,
+    SessionError, SessionKey, SessionUse, TailLimit, TranscriptMessage, UpdatedAt,
 };
 use serde_json::Map;
 
-use crate::{Push as _, assistant, compaction, texts, user, work};
-
-/// A store with both of its faces.
-struct Subject {
-    _home: tempfile::TempDir,
-    sessions: Arc<dyn Sessions>,
-    side_files: Arc<dyn SideFiles>,
-    catalog: Arc<dyn Catalog>,
-}
+use crate::subjects::{Faces as Subject, of_each_catalog as of_each};
+use crate::values::{Push as _, assistant, compaction, texts, user, work};
 
 impl Subject {
-    fn of<T: Sessions + Catalog + SideFiles + 'static>(home: tempfile::TempDir, store: T) -> Self {
-        let store = Arc::new(store);
-        let side_files = Arc::clone(&store) as Arc<dyn SideFiles>;
-        let sessions = Arc::clone(&store) as Arc<dyn Sessions>;
-        Self { _home: home, sessions, side_files, catalog: store }
-    }
-
     fn write(&self, key: &SessionKey, messages: &[TranscriptMessage]) {
         let entries: Vec<Entry> = messages.iter().cloned().map(Entry::from).collect();
         self.sessions.open(key, LockWait::Fail).unwrap().push(&entries).unwrap();
@@ -63,15 +47,6 @@ impl Subject {
         assert_eq!((&again.hits, &again.matches), (&report.hits, &report.matches));
         report.matches.into_iter().collect()
     }
-}
-
-fn of_each(check: impl Fn(&Subject)) {
-    let home = tempfile::tempdir().unwrap();
-    let store = SessionStore::new(home.path().join("sessions"));
-    check(&Subject::of(home, store));
-    let home = tempfile::tempdir().unwrap();
-    let store = MemorySessions::new(home.path().join("scratch"));
-    check(&Subject::of(home, store));
 }
 
 fn key(name: &str) -> SessionKey {
@@ -558,7 +533,7 @@ fn ten_thousand_sessions_are_listed_and_searched_like_three() {
         // The list is made of the sessions where they were only written.
         subject.catalog.adopt().unwrap();
         for number in (0..count).step_by(1_000) {
-            let updated_at = UpdatedAt::At(u64::MAX / 2 + number);
+            let updated_at = UpdatedAt::At(u64::MAX / 4 + number);
             let patch = MetaPatch { updated_at, ..MetaPatch::default() };
             subject.catalog.update(&key(&format!("s{number:05}")), patch).unwrap();
         }

@@ -1,116 +1,20 @@
 //! The conformance suite of session stores: each store passes it, through the traits that a run uses.
 
-use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_session::{
-    Entry, EntryId, JsonSessions, Keeper, LockWait, MemorySessions, MessageSearch, Meta, MetaPatch,
-    OpenSession, QueuedKind, QueuedMessage, Reduction, ReductionEntry, Role, SessionError,
-    SessionKey, SessionStore, Sessions, SideFiles, TailLimit, TranscriptMessage,
+    Entry, EntryId, Keeper, LockWait, MessageSearch, Meta, MetaPatch, QueuedKind, QueuedMessage,
+    Reduction, ReductionEntry, Role, SessionError, SessionKey, SessionStore, Sessions, TailLimit,
+    TranscriptMessage,
 };
 use serde_json::{Map, Value, json};
 
-use crate::{Push as _, assistant, compaction, limit_in_bytes, texts, user, work};
-
-/// A store, and how another process opens the same session.
-struct Subject {
-    home: tempfile::TempDir,
-    store: Arc<dyn Sessions>,
-    side_files: Arc<dyn SideFiles>,
-    reopen: fn(&Path, &dyn Sessions) -> Arc<dyn Sessions>,
-    /// Takes the session from its owner.
-    lose: fn(&Subject),
-}
-
-impl Subject {
-    fn directory(&self) -> PathBuf {
-        self.home.path().join("sessions")
-    }
-
-    /// The store as a process that starts now sees it.
-    fn restarted(&self) -> Arc<dyn Sessions> {
-        (self.reopen)(&self.directory(), &*self.store)
-    }
-
-    fn open(&self) -> Box<dyn OpenSession> {
-        self.store.open(&work(), LockWait::Fail).unwrap()
-    }
-
-    fn remove_lock_file(&self) {
-        let path = PathBuf::from(self.store.describe(&work())).with_extension("lock");
-        std::fs::remove_file(path).unwrap();
-    }
-
-    fn texts(store: &dyn Sessions) -> Vec<String> {
-        let mut log = store.open(&work(), LockWait::Fail).unwrap();
-        let tail = log.tail(TailLimit::UNLIMITED).unwrap();
-        texts(&tail.messages).into_iter().map(str::to_owned).collect()
-    }
-}
-
-/// Runs `check` over each store.
-fn of_each(check: impl Fn(&Subject)) {
-    of_each_in_files(&check);
-    let home = tempfile::tempdir().unwrap();
-    let store = MemorySessions::new(home.path().join("sessions"));
-    REOPENED.set(Some(store.clone()));
-    check(&Subject {
-        home,
-        side_files: Arc::new(store.clone()),
-        store: Arc::new(store),
-        reopen: |_, _| Arc::new(REOPENED.with_borrow(|store| store.clone().unwrap())),
-        lose: |_| REOPENED.with_borrow(|store| store.as_ref().unwrap().lose(&work())),
-    });
-}
-
-/// The same without the documents, which keep an append of an owner in its process until it is synced.
-fn of_each_that_keeps_each_append(check: impl Fn(&Subject)) {
-    of_each(|subject| {
-        if !subject.store.describe(&work()).ends_with(".json") {
-            check(subject);
-        }
-    });
-}
-
-thread_local! {
-    /// The sessions in memory that the present check is about: a process that starts now would see none.
-    static REOPENED: RefCell<Option<MemorySessions>> = const { RefCell::new(None) };
-}
-
-/// Runs `check` over each store that outlives the process.
-fn of_each_in_files(check: impl Fn(&Subject)) {
-    let home = tempfile::tempdir().unwrap();
-    let store = Arc::new(SessionStore::new(home.path().join("sessions")));
-    check(&Subject {
-        home,
-        side_files: Arc::<_>::clone(&store) as Arc<dyn SideFiles>,
-        store,
-        reopen: |directory, _before| Arc::new(SessionStore::new(directory)),
-        lose: Subject::remove_lock_file,
-    });
-    let home = tempfile::tempdir().unwrap();
-    let store = Arc::new(JsonSessions::new(home.path().join("sessions")));
-    check(&Subject {
-        home,
-        side_files: Arc::<_>::clone(&store) as Arc<dyn SideFiles>,
-        store,
-        reopen: |directory, before| {
-            let store = JsonSessions::new(directory);
-            let id = id_in_path(before);
-            assert_eq!(store.resume(&work(), &id), id, "the session is found by its id");
-            Arc::new(store)
-        },
-        lose: Subject::remove_lock_file,
-    });
-}
-
-fn id_in_path(store: &dyn Sessions) -> String {
-    Path::new(&store.describe(&work())).file_stem().unwrap().to_str().unwrap().to_owned()
-}
+use crate::subjects::{Subject, of_each, of_each_in_files};
+use crate::values::{Push as _, assistant, compaction, limit_in_bytes, texts, user, work};
 
 /// A message with everything that a row can hold.
 fn tool_result() -> TranscriptMessage {
@@ -242,7 +146,7 @@ fn a_crash_keeps_entries_that_were_made_durable() {
         let after = tempfile::tempdir().unwrap();
         let path = PathBuf::from(subject.store.describe(&work()));
         std::fs::copy(&path, after.path().join(path.file_name().unwrap())).unwrap();
-        let store = (subject.reopen)(after.path(), &*subject.store);
+        let store = subject.reopened(after.path());
         let found = Subject::texts(&*store);
         assert!(["durable", "perhaps"].starts_with(&texts_of(&found)), "{found:?}");
         assert!(!found.is_empty());
@@ -544,7 +448,7 @@ fn an_owner_that_lost_its_session_cannot_append() {
         let mut first = subject.open();
         first.push(&[user("first").into()]).unwrap();
         first.sync_handle().sync().unwrap();
-        (subject.lose)(subject);
+        subject.lose();
         // Nobody else has it yet.
         first.push(&[user("still").into()]).unwrap();
         first.sync_handle().sync().unwrap();

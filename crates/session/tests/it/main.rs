@@ -15,16 +15,17 @@ mod log;
 mod search;
 mod spending;
 mod storage_faults;
+mod subjects;
 mod tail;
 mod torn_tail;
+mod values;
 
 use std::fs;
 use std::path::PathBuf;
 
-use myclaw_session::{
-    CompactionEntry, Entry, EntryId, LockWait, OpenSession, Role, SessionError, SessionKey,
-    SessionLog, SessionStore, TailLimit, TranscriptMessage,
-};
+use myclaw_session::{Entry, LockWait, SessionKey, SessionLog, SessionStore};
+
+use values::{Push, assistant, compaction, limit_in_bytes, texts, user, work};
 
 /// A sessions directory that does not exist yet, in a temporary home.
 struct Home {
@@ -64,55 +65,6 @@ impl Home {
         names.sort();
         names
     }
-}
-
-/// Appends at the end, wherever that is.
-trait Push {
-    fn push(&mut self, entries: &[Entry]) -> Result<(), SessionError>;
-}
-
-impl Push for Box<dyn OpenSession> {
-    fn push(&mut self, entries: &[Entry]) -> Result<(), SessionError> {
-        let end = self.end();
-        self.append(end, entries).map(drop)
-    }
-}
-
-/// A limit in bytes of the messages' lines.
-fn limit_in_bytes(max_cost: u64) -> TailLimit {
-    TailLimit {
-        max_cost,
-        cost: |message, _reduction| serde_json::to_string(message).unwrap().len() as u64,
-        ..TailLimit::UNLIMITED
-    }
-}
-
-fn work() -> SessionKey {
-    SessionKey::for_cli("main", "work")
-}
-
-fn user(text: &str) -> TranscriptMessage {
-    TranscriptMessage::new(Role::User, text, 1_700_000_000_000)
-}
-
-fn assistant(text: &str) -> TranscriptMessage {
-    TranscriptMessage::new(Role::Assistant, text, 1_700_000_000_001)
-}
-
-fn compaction(first_kept_id: EntryId) -> CompactionEntry {
-    CompactionEntry {
-        id: EntryId::generate(),
-        ts: 1_700_000_000_002,
-        summary: "what was said".into(),
-        first_kept_id,
-        tokens_before: 1000,
-        old_count: 12,
-        new_count: 3,
-    }
-}
-
-fn texts(messages: &[TranscriptMessage]) -> Vec<&str> {
-    messages.iter().map(|message| message.content.as_str()).collect()
 }
 
 fn entries(home: &Home, key: &SessionKey) -> Vec<Entry> {

@@ -11,10 +11,13 @@ pub(super) const COMMIT: &str = "COMMIT";
 pub(super) const ROLLBACK: &str = "ROLLBACK";
 
 /// Adds a partition.
-pub(super) const ADD_PARTITION: &str =
+pub(crate) const ADD_PARTITION: &str =
     "INSERT INTO myclaw.partition (name) VALUES ($1) ON CONFLICT DO NOTHING";
-/// Takes the lock of a partition, waiting for those who have it.
-pub(super) const LOCK: &str = "SELECT counter FROM myclaw.partition WHERE name = $1 FOR UPDATE";
+/// The number of a partition.
+pub(crate) const PARTITION_ID: &str = "SELECT id FROM myclaw.partition WHERE name = $1";
+/// Takes the lock of a partition, waiting for those who have it. New rows that refer to the partition do not wait.
+pub(super) const LOCK: &str =
+    "SELECT counter FROM myclaw.partition WHERE name = $1 FOR NO KEY UPDATE";
 /// The time of the database, or another one.
 pub(super) const NOW: &str =
     "SELECT coalesce($1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)";

@@ -201,7 +201,7 @@ impl<'w> Transaction<'w> {
 
     async fn write_and_commit(
         &mut self,
-        client: Lent<'_>,
+        client: Lent,
         changes: Changes<'_>,
         done: Done,
     ) -> Result<Done, Failure> {
@@ -249,7 +249,7 @@ impl<'w> Transaction<'w> {
 }
 
 /// Ends a transaction that changes nothing. A failure closes the connection, which does the same.
-async fn end(client: Lent<'_>) {
+async fn end(client: Lent) {
     if answer(client.batch_execute(sql::ROLLBACK)).await.is_ok() {
         client.give_back();
     }

@@ -1,0 +1,155 @@
+//! Sessions in a PostgreSQL database: their logs, inboxes and list.
+//!
+//! The traits of sessions block, and the database does not, so these sessions have a thread of their own that serves the
+//! connections. A log is a table of the lines that a file would have. Its owner has a lease, which that thread renews, and an
+//! epoch, under which it appends: the statement that appends is refused once somebody else has opened the session.
+
+mod catalog;
+mod core;
+mod create;
+mod fork;
+mod inbox;
+mod open;
+mod reader;
+mod search;
+mod sql;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use myclaw_session::{
+    Entry, Inbox, IndexUpdate, LockWait, MetaPatch, OpenSession, ReadSession, SessionError,
+    SessionHeader, SessionKey, SessionUse, Sessions, SideFiles, TranscriptMessage,
+};
+use myclaw_store::{Partition, StoreError};
+
+use self::core::Core;
+use crate::{Address, Options};
+use inbox::PostgresInbox;
+use open::Opened;
+use reader::PostgresReader;
+
+/// The sessions of one party in a database. Clones share its connections.
+#[derive(Debug, Clone)]
+pub struct PostgresSessions {
+    core: Arc<Core>,
+    /// The directory that new sessions work in, if not their agent's workspace.
+    work: Option<PathBuf>,
+}
+
+impl PostgresSessions {
+    /// Connects to the database, and creates or updates its tables. Blocks. What tools write in full goes below `scratch` on
+    /// this machine, which need not exist.
+    ///
+    /// # Errors
+    /// As for [`crate::PostgresStore::open`].
+    pub fn open(
+        address: Address,
+        options: &Options,
+        partition: &Partition,
+        scratch: impl Into<PathBuf>,
+    ) -> Result<Self, StoreError> {
+        let core = Core::open(address, options, partition, scratch.into())?;
+        Ok(Self { core, work: None })
+    }
+
+    /// Takes a session from its owner without the owner's knowledge, as a lease that runs out does. The owner can append
+    /// until somebody else opens the session.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub fn lose(&self, key: &SessionKey) -> Result<(), SessionError> {
+        self.core.rows_of(key, "take", sql::LOSE, &[]).map(drop)
+    }
+
+    fn reader(&self, key: &SessionKey) -> Result<Option<PostgresReader>, SessionError> {
+        PostgresReader::open(&self.core, key)
+    }
+
+    fn header(&self, key: &SessionKey) -> Result<Option<SessionHeader>, SessionError> {
+        self.reader(key)?.map_or(Ok(None), |reader| reader.header())
+    }
+
+    fn scratch(&self, key: &SessionKey) -> PathBuf {
+        self.core.scratch.join(key.slug())
+    }
+}
+
+impl Sessions for PostgresSessions {
+    fn open(&self, key: &SessionKey, wait: LockWait) -> Result<Box<dyn OpenSession>, SessionError> {
+        Ok(Box::new(Opened::take(&self.core, key, wait)?.for_work_in(self.work.clone())))
+    }
+
+    fn is_in_use(&self, key: &SessionKey) -> Result<bool, SessionError> {
+        Ok(!self.core.rows_of(key, "look for", sql::IN_USE, &[])?.is_empty())
+    }
+
+    fn inbox(&self, key: &SessionKey) -> Arc<dyn Inbox> {
+        Arc::new(PostgresInbox::new(&self.core, key))
+    }
+
+    fn record(&self, key: &SessionKey, patch: MetaPatch) -> IndexUpdate {
+        let outcome = self.core.record(key, &patch).map(drop);
+        IndexUpdate { outcome, repairs: Vec::new() }
+    }
+
+    fn begin_turn(&self, key: &SessionKey) {
+        self.enter(key, MetaPatch::default());
+    }
+
+    fn enter(&self, key: &SessionKey, patch: MetaPatch) {
+        drop(self.core.record(key, &MetaPatch { in_turn: Some(true), ..patch }));
+    }
+
+    fn session_id(&self, key: &SessionKey) -> Result<Option<String>, SessionError> {
+        Ok(self.header(key)?.and_then(|header| header.session_id))
+    }
+
+    fn describe(&self, key: &SessionKey) -> String {
+        self.core.place(key).display().to_string()
+    }
+
+    fn used(&self, how: SessionUse) -> Arc<dyn Sessions> {
+        Arc::new(Self { work: how.directory, ..self.clone() })
+    }
+
+    fn visit_oldest(
+        &self,
+        key: &SessionKey,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<(), SessionError> {
+        let Some(reader) = self.reader(key)? else { return Ok(()) };
+        for entry in reader.entries() {
+            if let Entry::Message(message) = entry?
+                && visit(message).is_break()
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_newest(
+        &self,
+        key: &SessionKey,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<(), SessionError> {
+        self.reader(key)?.map_or(Ok(()), |reader| reader.visit_newest(visit))
+    }
+
+    fn sync(&self, _key: &SessionKey) -> Result<(), SessionError> {
+        Ok(())
+    }
+}
+
+impl SideFiles for PostgresSessions {
+    fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
+        self.scratch(key)
+    }
+}
+
+/// A path as the header keeps it. One that is not UTF-8 is not kept.
+fn text_of(directory: Option<&Path>) -> Option<String> {
+    directory.and_then(Path::to_str).map(str::to_owned)
+}

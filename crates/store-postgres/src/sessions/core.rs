@@ -1,0 +1,323 @@
+//! The connections of the sessions, and the thread that serves them.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use myclaw_files::now_ms;
+use myclaw_session::{
+    InboxCallback, MetaPatch, SessionEntry, SessionError, SessionKey, UpdatedAt, rows,
+};
+use myclaw_store::{Partition, StoreError};
+use parking_lot::Mutex;
+use tokio::runtime::{Handle, Runtime};
+use tokio_postgres::Row;
+use tokio_postgres::types::{FromSql, Type};
+
+use super::sql;
+use crate::failure::Failure;
+use crate::pool::{Parameter, Pool, answer};
+use crate::{Address, Options, schema};
+
+/// How often inboxes that somebody watches are looked at.
+const LOOK: Duration = Duration::from_millis(250);
+/// Leases are renewed each time after so many looks: three times before they end.
+const RENEWED_AFTER: u32 = 20;
+
+/// What all sessions of a database share.
+pub(super) struct Core {
+    pub(super) pool: Arc<Pool>,
+    /// For those who hold an inbox: their connections are busy until they let it go, and they need another one meanwhile.
+    pub(super) holders: Arc<Pool>,
+    pub(super) scratch: PathBuf,
+    /// The number of the partition.
+    pub(super) partition: i64,
+    /// The epochs of the sessions that are open here.
+    pub(super) opened: Mutex<HashMap<i64, i64>>,
+    pub(super) watchers: Mutex<Watchers>,
+    handle: Handle,
+    /// Shut down when this goes.
+    runtime: Option<Runtime>,
+}
+
+/// Those who watch inboxes.
+#[derive(Default)]
+pub(super) struct Watchers {
+    pub(super) last: u64,
+    pub(super) all: HashMap<u64, Watcher>,
+}
+
+pub(super) struct Watcher {
+    pub(super) key: String,
+    pub(super) notify: InboxCallback,
+    /// The newest message that was there at the last look; `None` if nobody looks for those of other processes.
+    pub(super) seen: Option<i64>,
+}
+
+impl std::fmt::Debug for Core {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Core").field(&self.pool.server()).finish()
+    }
+}
+
+impl Core {
+    pub(super) fn open(
+        address: Address,
+        options: &Options,
+        partition: &Partition,
+        scratch: PathBuf,
+    ) -> Result<Arc<Self>, StoreError> {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(1).thread_name("sessions").enable_all().build();
+        let runtime = runtime.map_err(|error| StoreError::Database {
+            server: address.server().to_owned(),
+            problem: format!("cannot be used, because a thread cannot be started ({error})"),
+        })?;
+        let holders = Arc::new(Pool::new(address.clone(), options));
+        let pool = Arc::new(Pool::new(address, options));
+        let name = partition.as_str();
+        let partition = run(runtime.handle(), async {
+            schema::prepare(&pool).await?;
+            let named: [Parameter<'_>; 1] = [(&name, Type::TEXT)];
+            pool.query(crate::write::ADD_PARTITION, &named).await?;
+            let rows = pool.query(crate::write::PARTITION_ID, &named).await?;
+            let id = rows.first().map(|row| row.try_get(0)).transpose();
+            let id: Option<i64> =
+                id.map_err(|error| Failure::from(error).into_error(pool.server()))?;
+            id.ok_or(StoreError::Closed)
+        })?;
+        let core = Arc::new(Self {
+            pool,
+            holders,
+            scratch,
+            partition,
+            opened: Mutex::default(),
+            watchers: Mutex::default(),
+            handle: runtime.handle().clone(),
+            runtime: Some(runtime),
+        });
+        core.handle.spawn(attend(Arc::downgrade(&core)));
+        Ok(core)
+    }
+
+    /// Waits for `work`, which the thread of the connections does not have to carry out.
+    pub(super) fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        run(&self.handle, work)
+    }
+
+    /// Where a session is, for people.
+    pub(super) fn place(&self, key: &SessionKey) -> PathBuf {
+        PathBuf::from(format!("postgresql://{}/{}", self.pool.server(), key.slug()))
+    }
+
+    /// The rows of a statement that can be carried out twice.
+    pub(super) fn rows(
+        &self,
+        action: &'static str,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, SessionError> {
+        let rows = self.run(self.pool.query(sql, parameters));
+        rows.map_err(|error| failed(action, error))
+    }
+
+    /// The same about one session, with the partition and the key in front of the parameters.
+    pub(super) fn rows_of(
+        &self,
+        key: &SessionKey,
+        action: &'static str,
+        sql: &str,
+        more: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, SessionError> {
+        let key = key.as_str();
+        let mut parameters: Vec<Parameter<'_>> =
+            vec![(&self.partition, Type::INT8), (&key, Type::TEXT)];
+        parameters.extend_from_slice(more);
+        self.rows(action, sql, &parameters)
+    }
+
+    /// Changes the session's entry in the list, or makes one.
+    pub(super) fn record(
+        &self,
+        key: &SessionKey,
+        patch: &MetaPatch,
+    ) -> Result<SessionEntry, SessionError> {
+        self.rows_of(key, "list", sql::ADD, &[])?;
+        let changed = self.run(async {
+            let attempts = self.pool.attempts();
+            loop {
+                match attempts.within(self.change_listed(key, patch.clone())).await {
+                    Err(failure) => attempts.after(failure, self.pool.server()).await?,
+                    Ok(entry) => return Ok(entry),
+                }
+            }
+        });
+        let changed = changed.map_err(|error| failed("list", error))?;
+        changed.ok_or_else(|| SessionError::NoSuchSession { key: key.clone() })
+    }
+
+    async fn change_listed(
+        &self,
+        key: &SessionKey,
+        patch: MetaPatch,
+    ) -> Result<Option<SessionEntry>, Failure> {
+        let client = self.pool.get().await?;
+        answer(client.batch_execute("BEGIN")).await?;
+        let name = key.as_str();
+        let named: [Parameter<'_>; 2] = [(&self.partition, Type::INT8), (&name, Type::TEXT)];
+        let rows = answer(client.query_typed(sql::LOCK_LISTED, &named)).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let (id, listed): (i64, Option<String>) = (row.try_get(0)?, row.try_get(1)?);
+        let header: Option<String> = row.try_get(2)?;
+        let header = header.and_then(|header| rows::read_header(header.as_bytes()));
+        let before = listed.and_then(|listed| serde_json::from_str(&listed).ok());
+        let directory = header.as_ref().and_then(|header| header.directory.clone());
+        let session = header.and_then(|header| header.session_id);
+        let session = session.unwrap_or_else(|| new_id(key));
+        let Some(mut entry) = rows::changed_entry(patch, before, key, session) else {
+            return Ok(None);
+        };
+        entry.directory = directory;
+        let text = serde_json::to_string(&entry).map_err(|error| {
+            Failure::lasting(format!("cannot hold the entry of a session ({error})"))
+        })?;
+        let written: i64 = row.try_get(3)?;
+        let written = if entry.in_turn { written } else { 0 };
+        let at = crate::read::stored(entry.updated_at).max(written);
+        let set: [Parameter<'_>; 4] = [
+            (&id, Type::INT8),
+            (&text, Type::TEXT),
+            (&at, Type::INT8),
+            (&entry.in_turn, Type::BOOL),
+        ];
+        answer(client.execute_typed(sql::SET_LISTED, &set)).await?;
+        // A change adds to sums, so one that may have been made is not made again.
+        let committed = client.batch_execute("COMMIT").await;
+        committed.map_err(|error| Failure::lasting(Failure::from(error).problem))?;
+        client.give_back();
+        entry.updated_at = crate::read::number(at);
+        Ok(Some(entry))
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        // It may be dropped where nothing may block.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A new UUID of version 4.
+fn new_id(key: &SessionKey) -> String {
+    rows::new_header(key, 0).session_id.unwrap_or_default()
+}
+
+/// The failure of a call about sessions.
+pub(super) fn failed(action: &'static str, error: StoreError) -> SessionError {
+    SessionError::Io { action, path: PathBuf::from("a session"), source: io::Error::other(error) }
+}
+
+/// The column of a row.
+pub(super) fn column<'r, T: FromSql<'r>>(row: &'r Row, at: usize) -> Result<T, SessionError> {
+    row.try_get(at).map_err(|error| {
+        let source = io::Error::other(error);
+        SessionError::Io { action: "read", path: PathBuf::from("a session"), source }
+    })
+}
+
+/// The time, as the database stores it.
+pub(super) fn now() -> i64 {
+    crate::read::stored(now_ms())
+}
+
+/// A patch that changes the time of no session.
+pub(super) fn quiet_patch() -> MetaPatch {
+    MetaPatch { updated_at: UpdatedAt::Keep, ..MetaPatch::default() }
+}
+
+/// Renews leases and looks into inboxes, as long as the sessions are there.
+async fn attend(core: Weak<Core>) {
+    let mut looks = 0_u32;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let Some(core) = core.upgrade() else { return };
+        looks = looks.wrapping_add(1);
+        if looks.is_multiple_of(RENEWED_AFTER) {
+            let (ids, epochs): (Vec<i64>, Vec<i64>) = core.opened.lock().iter().unzip();
+            if !ids.is_empty() {
+                let mine: [Parameter<'_>; 2] =
+                    [(&ids, Type::INT8_ARRAY), (&epochs, Type::INT8_ARRAY)];
+                // What is not renewed is found out by the next append.
+                drop(core.pool.query(sql::RENEW, &mine).await);
+            }
+        }
+        core.look_for_messages().await;
+    }
+}
+
+impl Core {
+    async fn look_for_messages(&self) {
+        let keys: Vec<String> = {
+            let watchers = self.watchers.lock();
+            let looked = watchers.all.values().filter(|watcher| watcher.seen.is_some());
+            looked.map(|watcher| watcher.key.clone()).collect()
+        };
+        if keys.is_empty() {
+            return;
+        }
+        let Ok(newest) = self.newest_messages(&keys).await else { return };
+        let mut notified: Vec<InboxCallback> = Vec::new();
+        for watcher in self.watchers.lock().all.values_mut() {
+            if let (Some(seen), Some(newest)) = (watcher.seen, newest.get(&watcher.key))
+                && *newest > seen
+            {
+                watcher.seen = Some(*newest);
+                notified.push(Arc::clone(&watcher.notify));
+            }
+        }
+        notified.iter().for_each(|notify| notify());
+    }
+
+    /// The numbers of the newest messages of these inboxes.
+    pub(super) async fn newest_messages(
+        &self,
+        keys: &[String],
+    ) -> Result<HashMap<String, i64>, StoreError> {
+        let named: [Parameter<'_>; 2] = [(&self.partition, Type::INT8), (&keys, Type::TEXT_ARRAY)];
+        let rows = self.pool.query(sql::NEWEST, &named).await?;
+        Ok(rows
+            .iter()
+            .filter_map(|row| Some((row.try_get(0).ok()?, row.try_get(1).ok()?)))
+            .collect())
+    }
+}
+
+/// Wakes a thread that waits for a future.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for `work` on this thread, which may be one of another runtime.
+fn run<T>(handle: &Handle, work: impl Future<Output = T>) -> T {
+    let _entered = handle.enter();
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut work = pin!(work);
+    loop {
+        match work.as_mut().poll(&mut context) {
+            Poll::Ready(done) => return done,
+            Poll::Pending => thread::park(),
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! An inbox as rows. Whoever holds it has the lock of one row in a transaction that stays open; what it changes is durable at
+//! once, in transactions of their own. The lock goes with its connection, so nobody has to wait for a process that died.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use myclaw_files::Durability;
+use myclaw_session::{
+    EntryId, HeldInbox, Inbox, InboxCallback, InboxWatch, LockWait, QueuedMessage, SessionError,
+    SessionKey, rows,
+};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
+
+use super::core::{Core, Watcher, column, failed};
+use super::sql;
+use crate::failure::Failure;
+use crate::pool::{Lent, Parameter, answer};
+
+/// Longest wait of a change for the lock. A holder writes a few rows and releases it.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The inbox of a session.
+#[derive(Debug)]
+pub(super) struct PostgresInbox {
+    core: Arc<Core>,
+    key: SessionKey,
+}
+
+struct Held {
+    core: Arc<Core>,
+    key: SessionKey,
+    mailbox: i64,
+    /// The connection with the lock; `None` while this is dropped.
+    lock: Option<Lent>,
+    has_news: bool,
+}
+
+#[derive(Debug)]
+struct Watch {
+    core: Arc<Core>,
+    id: u64,
+}
+
+/// How a lock is shared.
+#[derive(Clone, Copy)]
+enum Sharing {
+    Alone,
+    WithReaders,
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Held").field(&self.key).finish()
+    }
+}
+
+impl PostgresInbox {
+    pub(super) fn new(core: &Arc<Core>, key: &SessionKey) -> Self {
+        Self { core: Arc::clone(core), key: key.clone() }
+    }
+
+    /// Takes the lock; `None` if there is no such inbox.
+    fn take(&self, wait: LockWait, sharing: Sharing) -> Result<Option<Held>, SessionError> {
+        let core = &self.core;
+        let began = Instant::now();
+        let taken = core.run(async {
+            let attempts = core.pool.attempts();
+            loop {
+                match attempts.within(self.lock(wait, sharing)).await {
+                    Ok(taken) => return Ok(taken),
+                    Err(failure) => attempts.after(failure, core.pool.server()).await?,
+                }
+            }
+        });
+        match taken.map_err(|error| failed("hold the inbox of", error))? {
+            Locking::Missing => Ok(None),
+            Locking::Taken(mailbox, lock) => Ok(Some(Held {
+                core: Arc::clone(core),
+                key: self.key.clone(),
+                mailbox,
+                lock: Some(lock),
+                has_news: false,
+            })),
+            Locking::Busy => {
+                let path = core.place(&self.key).with_extension("inbox");
+                Err(SessionError::Locked { path, process_id: None, waited: began.elapsed() })
+            }
+        }
+    }
+
+    async fn lock(&self, wait: LockWait, sharing: Sharing) -> Result<Locking, Failure> {
+        let client = self.core.holders.get().await?;
+        let limit = match wait {
+            LockWait::Fail => Duration::ZERO,
+            LockWait::Until(longest) => longest,
+        };
+        // No limit would be 0.
+        let begin = format!(
+            "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '60s'; SET LOCAL lock_timeout = '{}ms'",
+            limit.as_millis().clamp(1, 600_000)
+        );
+        client.batch_execute(&begin).await?;
+        let row_lock = match sharing {
+            // Rows of messages refer to this one, and adding them is no conflict.
+            Sharing::Alone => "FOR NO KEY UPDATE",
+            Sharing::WithReaders => "FOR SHARE",
+        };
+        let no_wait = if limit.is_zero() { " NOWAIT" } else { "" };
+        let sql = format!("{} {row_lock}{no_wait}", sql::MAILBOX);
+        let key = self.key.as_str();
+        let named: [Parameter<'_>; 2] = [(&self.core.partition, Type::INT8), (&key, Type::TEXT)];
+        match client.query_typed(&sql, &named).await {
+            Ok(rows) => match rows.first() {
+                Some(row) => Ok(Locking::Taken(row.try_get(0)?, client)),
+                None => {
+                    answer(client.batch_execute("ROLLBACK")).await?;
+                    client.give_back();
+                    Ok(Locking::Missing)
+                }
+            },
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                answer(client.batch_execute("ROLLBACK")).await?;
+                client.give_back();
+                Ok(Locking::Busy)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The outcome of taking a lock.
+enum Locking {
+    Missing,
+    Busy,
+    Taken(i64, Lent),
+}
+
+impl Inbox for PostgresInbox {
+    fn hold_within(&self, wait: LockWait) -> Result<Option<Box<dyn HeldInbox>>, SessionError> {
+        let held = self.take(wait, Sharing::Alone)?;
+        Ok(held.map(|held| Box::new(held) as Box<dyn HeldInbox>))
+    }
+
+    fn hold_or_create(&self) -> Result<Box<dyn HeldInbox>, SessionError> {
+        loop {
+            if let Some(held) = self.take(LockWait::Until(LONGEST_WAIT), Sharing::Alone)? {
+                return Ok(Box::new(held));
+            }
+            self.core.rows_of(&self.key, "create the inbox of", sql::ADD_MAILBOX, &[])?;
+        }
+    }
+
+    fn pending_within(&self, wait: LockWait) -> Result<Vec<QueuedMessage>, SessionError> {
+        self.take(wait, Sharing::WithReaders)?.map_or(Ok(Vec::new()), |held| held.pending())
+    }
+
+    fn bytes(&self) -> u64 {
+        let found = self.core.rows_of(&self.key, "read the inbox of", sql::INBOX_BYTES, &[]);
+        let bytes = found.ok().and_then(|rows| column::<i64>(rows.first()?, 0).ok());
+        // Whoever reads it because there may be something gets the failure.
+        bytes.map_or(1, crate::read::number)
+    }
+
+    fn watch(&self, notify: InboxCallback) -> Box<dyn InboxWatch> {
+        let mut watchers = self.core.watchers.lock();
+        watchers.last += 1;
+        let id = watchers.last;
+        let key = self.key.as_str().to_owned();
+        watchers.all.insert(id, Watcher { key, notify, seen: None });
+        Box::new(Watch { core: Arc::clone(&self.core), id })
+    }
+}
+
+impl HeldInbox for Held {
+    fn pending(&self) -> Result<Vec<QueuedMessage>, SessionError> {
+        let mailbox: [Parameter<'_>; 1] = [(&self.mailbox, Type::INT8)];
+        let found = self.core.rows("read the inbox of", sql::PENDING, &mailbox)?;
+        let mut pending = Vec::with_capacity(found.len());
+        for row in &found {
+            let body: &str = column(row, 0)?;
+            pending.extend(rows::read_queued(body.as_bytes()));
+        }
+        Ok(pending)
+    }
+
+    fn write(
+        &mut self,
+        messages: &[QueuedMessage],
+        settled: &[EntryId],
+        _durability: Durability,
+    ) -> Result<(), SessionError> {
+        let path = || self.core.place(&self.key).with_extension("inbox");
+        let encode = |message: &QueuedMessage| {
+            serde_json::to_string(message)
+                .map_err(|source| SessionError::Encode { path: path(), source })
+        };
+        let bodies: Vec<String> = messages.iter().map(encode).collect::<Result<_, _>>()?;
+        if !bodies.is_empty() {
+            let more: usize = bodies.iter().map(String::len).sum();
+            let found = self.core.rows_of(&self.key, "read the inbox of", sql::INBOX_BYTES, &[])?;
+            let bytes: i64 = found.first().map_or(Ok(0), |row| column(row, 0))?;
+            if crate::read::number(bytes) + more as u64 > rows::MAX_INBOX_BYTES {
+                let limit = rows::MAX_INBOX_BYTES;
+                return Err(SessionError::InboxFull { path: path(), limit });
+            }
+        }
+        let ids: Vec<&str> = messages.iter().map(|message| message.id.as_str()).collect();
+        let settled: Vec<&str> = settled.iter().map(EntryId::as_str).collect();
+        let parameters: [Parameter<'_>; 4] = [
+            (&self.mailbox, Type::INT8),
+            (&settled, Type::TEXT_ARRAY),
+            (&ids, Type::TEXT_ARRAY),
+            (&bodies, Type::TEXT_ARRAY),
+        ];
+        self.core.rows("write to the inbox of", sql::CHANGE_INBOX, &parameters)?;
+        self.has_news |= !messages.is_empty();
+        Ok(())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(lock) = self.lock.take() {
+            // Where this fails the connection is closed, which ends the lock too.
+            self.core.run(async {
+                if answer(lock.batch_execute("ROLLBACK")).await.is_ok() {
+                    lock.give_back();
+                }
+            });
+        }
+        if self.has_news {
+            // Those who are notified find the inbox free.
+            let notified: Vec<InboxCallback> = {
+                let watchers = self.core.watchers.lock();
+                let mine = watchers.all.values().filter(|watcher| watcher.key == self.key.as_str());
+                mine.map(|watcher| Arc::clone(&watcher.notify)).collect()
+            };
+            notified.iter().for_each(|notify| notify());
+        }
+    }
+}
+
+impl InboxWatch for Watch {
+    fn notice_other_processes(&self) {
+        let key = {
+            let watchers = self.core.watchers.lock();
+            watchers.all.get(&self.id).map(|watcher| watcher.key.clone())
+        };
+        let Some(key) = key else { return };
+        let newest = self.core.run(self.core.newest_messages(std::slice::from_ref(&key)));
+        // Without an answer the first look finds everything new.
+        let seen = newest.ok().and_then(|newest| newest.get(&key).copied()).unwrap_or(0);
+        if let Some(watcher) = self.core.watchers.lock().all.get_mut(&self.id) {
+            watcher.seen = Some(seen);
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.core.watchers.lock().all.remove(&self.id);
+    }
+}

@@ -1,0 +1,210 @@
+//! A session that is open for writing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use myclaw_files::{hex, now_ms};
+use myclaw_session::{
+    Entry, Epoch, LockWait, LogEnd, OpenSession, SessionError, SessionKey, SyncHandle, Tail,
+    TailLimit, rows,
+};
+use ring::rand::{SecureRandom, SystemRandom};
+use tokio_postgres::types::Type;
+
+use super::core::{Core, column, now};
+use super::reader::PostgresReader;
+use super::{sql, text_of};
+use crate::pool::Parameter;
+use crate::read::{number, stored};
+
+/// Between two looks whether a session is free.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A session that this process owns until the value is dropped, or somebody else takes it.
+#[derive(Debug)]
+pub(super) struct Opened {
+    core: Arc<Core>,
+    key: SessionKey,
+    pub(super) id: i64,
+    pub(super) epoch: i64,
+    /// How many entries it has.
+    pub(super) last: i64,
+    work: Option<PathBuf>,
+    end: LogEnd,
+}
+
+/// Entries as columns.
+pub(super) struct Columns {
+    ids: Vec<Option<String>>,
+    kinds: Vec<&'static str>,
+    bodies: Vec<String>,
+}
+
+impl Opened {
+    /// Takes a session, as soon as it is free.
+    pub(super) fn take(
+        core: &Arc<Core>,
+        key: &SessionKey,
+        wait: LockWait,
+    ) -> Result<Self, SessionError> {
+        let mut random = [0; 16];
+        // Without random numbers another owner of this process could seem to be this one, so the time is in it too.
+        let _ = SystemRandom::new().fill(&mut random);
+        let owner = format!("{} {} {}", std::process::id(), now_ms(), hex(&random));
+        let longest = match wait {
+            LockWait::Fail => Duration::ZERO,
+            LockWait::Until(longest) => longest,
+        };
+        let began = Instant::now();
+        loop {
+            core.rows_of(key, "open", sql::ADD, &[])?;
+            let taken = core.rows_of(key, "open", sql::TAKE, &[(&owner, Type::TEXT)])?;
+            if let Some(row) = taken.first() {
+                let (id, epoch, last) = (column(row, 0)?, column(row, 1)?, column(row, 2)?);
+                core.opened.lock().insert(id, epoch);
+                let opened = Self {
+                    core: Arc::clone(core),
+                    key: key.clone(),
+                    id,
+                    epoch,
+                    last,
+                    work: None,
+                    end: LogEnd::of_opening(Epoch(number(epoch))),
+                };
+                if last == 0 {
+                    let parameters: [Parameter<'_>; 2] = [(&id, Type::INT8), (&last, Type::INT8)];
+                    core.rows("open", sql::CLEAR_UNFINISHED, &parameters)?;
+                }
+                return Ok(opened);
+            }
+            // It may also have been deleted between the two statements.
+            let is_in_use = !core.rows_of(key, "open", sql::IN_USE, &[])?.is_empty();
+            let waited = began.elapsed();
+            if is_in_use && waited >= longest {
+                return Err(SessionError::Locked {
+                    path: core.place(key),
+                    process_id: None,
+                    waited,
+                });
+            }
+            thread::sleep(if is_in_use { PAUSE.min(longest) } else { Duration::ZERO });
+        }
+    }
+
+    pub(super) fn for_work_in(mut self, directory: Option<PathBuf>) -> Self {
+        self.work = directory;
+        self
+    }
+
+    fn fenced(&self) -> SessionError {
+        SessionError::Fenced { key: self.key.clone() }
+    }
+
+    /// The header of the log, if this append begins it.
+    fn header(&self, entries: &[Entry]) -> Result<String, SessionError> {
+        let first = entries.first().and_then(Entry::ts).filter(|time| *time > 0);
+        let mut header = rows::new_header(&self.key, first.unwrap_or_else(now_ms));
+        header.directory = text_of(self.work.as_deref());
+        self.encode(&header)
+    }
+
+    pub(super) fn encode(&self, value: &impl serde::Serialize) -> Result<String, SessionError> {
+        encode(&self.core, &self.key, value)
+    }
+}
+
+fn encode(
+    core: &Core,
+    key: &SessionKey,
+    value: &impl serde::Serialize,
+) -> Result<String, SessionError> {
+    serde_json::to_string(value)
+        .map_err(|source| SessionError::Encode { path: core.place(key), source })
+}
+
+impl Columns {
+    pub(super) fn of(opened: &Opened, entries: &[Entry]) -> Result<Self, SessionError> {
+        let mut columns = Self { ids: Vec::new(), kinds: Vec::new(), bodies: Vec::new() };
+        for entry in entries {
+            columns.ids.push(entry.id().map(|id| id.as_str().to_owned()));
+            columns.kinds.push(match entry {
+                Entry::Message(_) => "message",
+                Entry::Compaction(_) => "compaction",
+                Entry::About(_) => "about",
+                _ => "other",
+            });
+            columns.bodies.push(opened.encode(entry)?);
+        }
+        Ok(columns)
+    }
+
+    pub(super) fn parameters(&self) -> [Parameter<'_>; 3] {
+        [
+            (&self.ids, Type::TEXT_ARRAY),
+            (&self.kinds, Type::TEXT_ARRAY),
+            (&self.bodies, Type::TEXT_ARRAY),
+        ]
+    }
+}
+
+impl OpenSession for Opened {
+    fn end(&self) -> LogEnd {
+        self.end
+    }
+
+    fn append(&mut self, after: LogEnd, entries: &[Entry]) -> Result<LogEnd, SessionError> {
+        if after != self.end {
+            return Err(self.fenced());
+        }
+        if entries.is_empty() {
+            return Ok(self.end);
+        }
+        let columns = Columns::of(self, entries)?;
+        let (count, header, at) = (stored(entries.len() as u64), self.header(entries)?, now());
+        let mut parameters: Vec<Parameter<'_>> = vec![
+            (&self.id, Type::INT8),
+            (&self.epoch, Type::INT8),
+            (&self.last, Type::INT8),
+            (&count, Type::INT8),
+            (&header, Type::TEXT),
+            (&at, Type::INT8),
+        ];
+        parameters.extend(columns.parameters());
+        let appended = self.core.rows("append to", sql::APPEND, &parameters)?;
+        if appended.is_empty() {
+            // Refused; or this is a second attempt after one that had no answer. Under this epoch nobody else appends.
+            let mine: [Parameter<'_>; 2] = [(&self.id, Type::INT8), (&self.epoch, Type::INT8)];
+            let rows = self.core.rows("append to", sql::END, &mine)?;
+            let last: Option<i64> = rows.first().map(|row| column(row, 0)).transpose()?;
+            if last != Some(self.last + count) {
+                return Err(self.fenced());
+            }
+        }
+        self.last += count;
+        self.end = self.end.behind(entries.len());
+        Ok(self.end)
+    }
+
+    fn tail(&mut self, limit: TailLimit) -> Result<Tail, SessionError> {
+        match PostgresReader::open(&self.core, &self.key)? {
+            Some(reader) => reader.tail_within(limit),
+            None => rows::read_tail(std::iter::empty(), limit),
+        }
+    }
+
+    fn sync_handle(&self) -> SyncHandle {
+        // What was appended is durable.
+        SyncHandle::new(|| Ok(()))
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.core.opened.lock().remove(&self.id);
+        let mine: [Parameter<'_>; 2] = [(&self.id, Type::INT8), (&self.epoch, Type::INT8)];
+        // Where this fails, the lease ends by itself.
+        drop(self.core.rows("close", sql::RELEASE, &mine));
+    }
+}

@@ -1,0 +1,248 @@
+//! Reads a session while it may be written.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use myclaw_session::{
+    About, CompactionEntry, Entry, EntryId, ReadEntries, ReadSession, SessionError, SessionHeader,
+    SessionKey, Tail, TailLimit, TranscriptMessage, rows,
+};
+use tokio_postgres::types::Type;
+
+use super::core::{Core, column};
+use super::sql;
+use crate::pool::Parameter;
+use crate::read::number;
+
+/// Rows that are read at once: first few, because most need the end only.
+const FIRST_ROWS: i64 = 32;
+const MOST_ROWS: i64 = 512;
+
+/// A session as it was when it was opened for reading.
+#[derive(Debug)]
+pub(super) struct PostgresReader {
+    core: Arc<Core>,
+    key: SessionKey,
+    pub(super) id: i64,
+    pub(super) last: i64,
+    pub(super) header: SessionHeader,
+    inherited: i64,
+}
+
+/// Entries in one direction.
+pub(super) struct Rows<'r> {
+    reader: &'r PostgresReader,
+    is_backward: bool,
+    /// The last row that was read.
+    at: i64,
+    page: i64,
+    read: VecDeque<(i64, String)>,
+    is_over: bool,
+    skipped: usize,
+    /// Time of the message before, for those without one.
+    time: u64,
+}
+
+impl PostgresReader {
+    /// `None` if there is no such session.
+    pub(super) fn open(core: &Arc<Core>, key: &SessionKey) -> Result<Option<Self>, SessionError> {
+        let found = core.rows_of(key, "read", sql::FIND, &[])?;
+        let Some(row) = found.first() else { return Ok(None) };
+        let header: Option<String> = column(row, 2)?;
+        let header = header.and_then(|header| rows::read_header(header.as_bytes()));
+        Ok(Some(Self {
+            core: Arc::clone(core),
+            key: key.clone(),
+            id: column(row, 0)?,
+            last: column(row, 1)?,
+            header: header.unwrap_or_else(|| SessionHeader::new(key.as_str(), 0)),
+            inherited: column(row, 3)?,
+        }))
+    }
+
+    /// The entries behind `after`.
+    pub(super) fn forward(&self, after: i64) -> Rows<'_> {
+        self.rows(false, after)
+    }
+
+    /// The entries before `before`, the newest first.
+    pub(super) fn backward(&self, before: i64) -> Rows<'_> {
+        self.rows(true, before)
+    }
+
+    fn rows(&self, is_backward: bool, at: i64) -> Rows<'_> {
+        Rows {
+            reader: self,
+            is_backward,
+            at,
+            page: FIRST_ROWS,
+            read: VecDeque::new(),
+            is_over: false,
+            skipped: 0,
+            time: self.header.created_at,
+        }
+    }
+
+    pub(super) fn tail_within(&self, limit: TailLimit) -> Result<Tail, SessionError> {
+        let mut newest_first = self.backward(self.last + 1);
+        let tail = rows::read_tail(&mut newest_first, limit)?;
+        Ok(Tail { skipped_lines: newest_first.skipped, ..tail })
+    }
+
+    /// The place and the kind of an entry.
+    pub(super) fn place(&self, id: EntryId) -> Result<Option<(i64, String)>, SessionError> {
+        let text = id.as_str();
+        let parameters: [Parameter<'_>; 3] =
+            [(&self.id, Type::INT8), (&text, Type::TEXT), (&self.last, Type::INT8)];
+        let found = self.core.rows("read", sql::PLACE, &parameters)?;
+        found.first().map(|row| Ok((column(row, 0)?, column(row, 1)?))).transpose()
+    }
+
+    fn last_of(&self, kind: &str, behind: i64) -> Result<Option<Entry>, SessionError> {
+        let parameters: [Parameter<'_>; 4] = [
+            (&self.id, Type::INT8),
+            (&kind, Type::TEXT),
+            (&behind, Type::INT8),
+            (&self.last, Type::INT8),
+        ];
+        let found = self.core.rows("read", sql::LAST_OF_KIND, &parameters)?;
+        let Some(row) = found.first() else { return Ok(None) };
+        let (place, body): (i64, &str) = (column(row, 0)?, column(row, 1)?);
+        Ok(rows::read_entry(body.as_bytes(), number(place)))
+    }
+}
+
+impl ReadSession for PostgresReader {
+    fn describe(&self) -> String {
+        self.core.place(&self.key).display().to_string()
+    }
+
+    fn header(&self) -> Result<Option<SessionHeader>, SessionError> {
+        Ok(Some(self.header.clone()))
+    }
+
+    fn about(&self) -> Result<About, SessionError> {
+        Ok(match self.last_of("about", self.inherited)? {
+            Some(Entry::About(entry)) => entry.about,
+            _ => About::default(),
+        })
+    }
+
+    fn entries(&self) -> Box<dyn ReadEntries + '_> {
+        Box::new(self.forward(0))
+    }
+
+    fn tail(&self, limit: TailLimit) -> Result<Tail, SessionError> {
+        self.tail_within(limit)
+    }
+
+    fn last_compaction(&self) -> Result<Option<CompactionEntry>, SessionError> {
+        Ok(match self.last_of("compaction", 0)? {
+            Some(Entry::Compaction(compaction)) => Some(compaction),
+            _ => None,
+        })
+    }
+
+    fn messages_before(
+        &self,
+        before: Option<EntryId>,
+        count: usize,
+    ) -> Result<Option<Vec<TranscriptMessage>>, SessionError> {
+        let mut messages = Vec::new();
+        let is_found = self.visit_before(before, &mut |message| {
+            if messages.len() == count {
+                return ControlFlow::Break(());
+            }
+            messages.push(message);
+            ControlFlow::Continue(())
+        })?;
+        messages.reverse();
+        rows::fill_missing_times(&mut messages, self.header.created_at);
+        Ok(is_found.then_some(messages))
+    }
+
+    fn visit_before(
+        &self,
+        before: Option<EntryId>,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<bool, SessionError> {
+        let from = match before.map(|id| self.place(id)).transpose()? {
+            None => self.last + 1,
+            Some(Some((place, kind))) if kind == "message" => place,
+            Some(_) => return Ok(false),
+        };
+        for entry in self.backward(from) {
+            if let Entry::Message(message) = entry?
+                && visit(message).is_break()
+            {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    fn torn_bytes(&self) -> Result<u64, SessionError> {
+        Ok(0)
+    }
+}
+
+impl Rows<'_> {
+    fn read_page(&mut self) -> Result<(), SessionError> {
+        let PostgresReader { core, id, last, .. } = self.reader;
+        let parameters: [Parameter<'_>; 4] = [
+            (id, Type::INT8),
+            (&self.at, Type::INT8),
+            (&self.page, Type::INT8),
+            (last, Type::INT8),
+        ];
+        let found = if self.is_backward {
+            core.rows("read", sql::BACKWARD, &parameters[..3])?
+        } else {
+            core.rows("read", sql::FORWARD, &parameters)?
+        };
+        self.is_over = found.is_empty();
+        for row in &found {
+            self.at = column(row, 0)?;
+            self.read.push_back((self.at, column(row, 1)?));
+        }
+        self.page = (self.page * 2).min(MOST_ROWS);
+        Ok(())
+    }
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Result<Entry, SessionError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if self.read.is_empty()
+                && !self.is_over
+                && let Err(error) = self.read_page()
+            {
+                self.is_over = true;
+                return Some(Err(error));
+            }
+            let (place, body) = self.read.pop_front()?;
+            let Some(mut entry) = rows::read_entry(body.as_bytes(), number(place)) else {
+                self.skipped += 1;
+                continue;
+            };
+            if let Entry::Message(message) = &mut entry
+                && !self.is_backward
+            {
+                if message.ts == 0 {
+                    message.ts = self.time;
+                }
+                self.time = message.ts;
+            }
+            return Some(Ok(entry));
+        }
+    }
+}
+
+impl ReadEntries for Rows<'_> {
+    fn skipped_lines(&self) -> usize {
+        self.skipped
+    }
+}

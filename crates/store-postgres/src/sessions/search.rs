@@ -1,0 +1,92 @@
+//! Searches the messages of sessions.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+use myclaw_session::{SearchQuery, SearchReport, SearchScope, SessionError, SessionKey, rows};
+use tokio_postgres::types::Type;
+
+use super::core::{Core, column};
+use super::sql;
+use crate::pool::Parameter;
+use crate::read::number;
+
+/// Rows that are read at once.
+const AT_ONCE: i64 = 1_000;
+
+struct Searched {
+    id: i64,
+    key: SessionKey,
+    inherited: i64,
+}
+
+/// Searches these sessions. What a fork shares with its parent is found once.
+pub(super) fn search(
+    core: &Core,
+    query: &SearchQuery,
+    scope: &SearchScope,
+    limit: usize,
+) -> Result<SearchReport, SessionError> {
+    let found = core.rows("search", sql::SEARCHED, &[(&core.partition, Type::INT8)])?;
+    let mut sessions = Vec::with_capacity(found.len());
+    for row in &found {
+        let key: &str = column(row, 1)?;
+        let key: SessionKey = key.parse()?;
+        if rows::is_in_scope(scope, &key) {
+            sessions.push(Searched { id: column(row, 0)?, key, inherited: column(row, 2)? });
+        }
+    }
+    // Of the forks that share messages of a session which is not searched, the one with most of them has them.
+    sessions.sort_by(|one, other| {
+        (Reverse(one.inherited), &one.key).cmp(&(Reverse(other.inherited), &other.key))
+    });
+    let mut hits = rows::Hits::new(query, limit);
+    // The messages that were looked into, if there are forks that could have them again.
+    let has_forks = sessions.iter().any(|session| session.inherited > 0);
+    let mut own: HashSet<String> = HashSet::new();
+    let by_id: HashMap<i64, &Searched> =
+        sessions.iter().map(|session| (session.id, session)).collect();
+    let ids: Vec<i64> = by_id.keys().copied().collect();
+    each_message(core, &ids, &mut |session, place, id, body| {
+        let Some(session) = by_id.get(&session).filter(|session| place > session.inherited) else {
+            return;
+        };
+        if has_forks {
+            own.extend(id.map(str::to_owned));
+        }
+        hits.look_into(&session.key, body.as_bytes(), number(place));
+    })?;
+    for session in sessions.iter().filter(|session| session.inherited > 0) {
+        each_message(core, &[session.id], &mut |_, place, id, body| {
+            let is_new = id.is_some_and(|id| own.insert(id.to_owned()));
+            if place <= session.inherited && is_new {
+                hits.look_into(&session.key, body.as_bytes(), number(place));
+            }
+        })?;
+    }
+    Ok(hits.into_report())
+}
+
+/// Looks into a message: its session, place, id and row.
+type Look<'l> = dyn FnMut(i64, i64, Option<&str>, &str) + 'l;
+
+/// Passes the messages of these sessions on.
+fn each_message(core: &Core, sessions: &[i64], look: &mut Look<'_>) -> Result<(), SessionError> {
+    let (mut session, mut place) = (0_i64, 0_i64);
+    loop {
+        let parameters: [Parameter<'_>; 4] = [
+            (&sessions, Type::INT8_ARRAY),
+            (&session, Type::INT8),
+            (&place, Type::INT8),
+            (&AT_ONCE, Type::INT8),
+        ];
+        let found = core.rows("search", sql::MESSAGES, &parameters)?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        for row in &found {
+            (session, place) = (column(row, 0)?, column(row, 1)?);
+            look(session, place, column(row, 2)?, column(row, 3)?);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The statements about sessions. `$1` is the partition and `$2` the key, where it is one session by its key.
+
+/// Adds a row for a session that may not exist.
+pub(super) const ADD: &str =
+    "INSERT INTO myclaw.session (partition, key) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+/// Makes an owner, `$3`, of a session that nobody has. Said twice by the same one, it is the owner still.
+pub(super) const TAKE: &str = "
+    UPDATE myclaw.session SET epoch = greatest(epoch + 1, nextval('myclaw.epoch')), owner = $3,
+        lease_until = clock_timestamp() + interval '15 seconds'
+    WHERE partition = $1 AND key = $2 AND (lease_until <= clock_timestamp() OR owner = $3)
+    RETURNING id, epoch, last_seq";
+pub(super) const IN_USE: &str = "
+    SELECT id FROM myclaw.session
+    WHERE partition = $1 AND key = $2 AND lease_until > clock_timestamp()";
+pub(super) const LOSE: &str = "
+    UPDATE myclaw.session SET lease_until = '-infinity' WHERE partition = $1 AND key = $2";
+/// Ends what an owner has of session `$1` under epoch `$2`. A session with nothing in it goes.
+pub(super) const RELEASE: &str = "
+    WITH gone AS (
+        DELETE FROM myclaw.session WHERE id = $1 AND epoch = $2 AND last_seq = 0 AND listed IS NULL RETURNING id
+    )
+    UPDATE myclaw.session SET lease_until = '-infinity', owner = NULL
+    WHERE id = $1 AND epoch = $2 AND NOT EXISTS (SELECT FROM gone)";
+/// Makes the leases of sessions longer.
+pub(super) const RENEW: &str = "
+    UPDATE myclaw.session SET lease_until = clock_timestamp() + interval '15 seconds'
+    FROM unnest($1::bigint[], $2::bigint[]) AS mine (id, epoch)
+    WHERE session.id = mine.id AND session.epoch = mine.epoch";
+
+/// Appends entries to session `$1` under epoch `$2`, behind `$3` of them.
+pub(super) const APPEND: &str = "
+    WITH moved AS (
+        UPDATE myclaw.session SET last_seq = last_seq + $4, header = coalesce(header, $5), written_at = $6,
+            listed_at = CASE WHEN in_turn THEN greatest(listed_at, $6) ELSE listed_at END
+        WHERE id = $1 AND epoch = $2 AND last_seq = $3
+        RETURNING id
+    )
+    INSERT INTO myclaw.entry (session, seq, id, kind, body)
+    SELECT moved.id, $3 + new.number, new.id, new.kind, new.body
+    FROM moved, unnest($7::text[], $8::text[], $9::text[]) WITH ORDINALITY AS new (id, kind, body, number)
+    RETURNING seq";
+pub(super) const END: &str = "SELECT last_seq FROM myclaw.session WHERE id = $1 AND epoch = $2";
+/// What was written of a session that was never finished.
+pub(super) const CLEAR_UNFINISHED: &str =
+    "DELETE FROM myclaw.entry WHERE session = $1 AND seq > $2";
+/// Adds entries that nobody sees yet, behind `$2`.
+pub(super) const ADD_ENTRIES: &str = "
+    INSERT INTO myclaw.entry (session, seq, id, kind, body)
+    SELECT $1, $2 + new.number, new.id, new.kind, new.body
+    FROM unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS new (id, kind, body, number)
+    ON CONFLICT (session, seq) DO NOTHING";
+/// Copies the entries up to `$3` of session `$2`, but for titles, which belong to a session alone.
+pub(super) const COPY_ENTRIES: &str = "
+    INSERT INTO myclaw.entry (session, seq, id, kind, body)
+    SELECT $1, row_number() OVER (ORDER BY seq), id, kind, body
+    FROM myclaw.entry WHERE session = $2 AND seq <= $3 AND kind <> 'about'
+    ON CONFLICT (session, seq) DO NOTHING";
+pub(super) const COUNT_ENTRIES: &str = "SELECT count(*) FROM myclaw.entry WHERE session = $1";
+/// Makes a session visible, with `$3` entries.
+pub(super) const FINISH: &str = "
+    UPDATE myclaw.session SET last_seq = $3, header = $4, inherited = $5, written_at = $6
+    WHERE id = $1 AND epoch = $2 RETURNING id";
+
+pub(super) const FIND: &str = "
+    SELECT id, last_seq, header, inherited FROM myclaw.session WHERE partition = $1 AND key = $2 AND last_seq > 0";
+/// Entries of session `$1`: those before `$2`, the newest first.
+pub(super) const BACKWARD: &str = "
+    SELECT seq, body FROM myclaw.entry WHERE session = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3";
+/// Those after `$2` up to `$4`, the oldest first.
+pub(super) const FORWARD: &str = "
+    SELECT seq, body FROM myclaw.entry WHERE session = $1 AND seq > $2 AND seq <= $4 ORDER BY seq LIMIT $3";
+/// The place of the entry with the id `$2`.
+pub(super) const PLACE: &str = "
+    SELECT seq, kind FROM myclaw.entry WHERE session = $1 AND id = $2 AND seq <= $3";
+/// The last entry of kind `$2` behind `$3`.
+pub(super) const LAST_OF_KIND: &str = "
+    SELECT seq, body FROM myclaw.entry WHERE session = $1 AND kind = $2 AND seq > $3 AND seq <= $4
+    ORDER BY seq DESC LIMIT 1";
+/// The last entry that has an id.
+pub(super) const LAST_WITH_ID: &str = "
+    SELECT seq, id FROM myclaw.entry WHERE session = $1 AND id IS NOT NULL AND seq <= $2
+    ORDER BY seq DESC LIMIT 1";
+
+pub(super) const HAS_ANY: &str =
+    "SELECT id FROM myclaw.session WHERE partition = $1 AND last_seq > 0 LIMIT 1";
+pub(super) const LISTED: &str = "
+    SELECT listed, listed_at, in_turn FROM myclaw.session WHERE partition = $1 AND key = $2 AND listed IS NOT NULL";
+/// The list behind a place in it, the latest first.
+pub(super) const LIST: &str = "
+    SELECT key, listed, listed_at, in_turn FROM myclaw.session
+    WHERE partition = $1 AND listed IS NOT NULL
+        AND (listed_at < $2 OR listed_at = $2 AND key > $3) ORDER BY listed_at DESC, key LIMIT $4";
+pub(super) const COUNT_LISTED: &str =
+    "SELECT count(*) FROM myclaw.session WHERE partition = $1 AND listed IS NOT NULL";
+pub(super) const OLD: &str = "
+    SELECT key FROM myclaw.session WHERE partition = $1 AND listed IS NOT NULL AND listed_at < $2 ORDER BY key";
+/// Takes a session off the list, and away if it holds nothing.
+pub(super) const UNLIST: &str = "
+    UPDATE myclaw.session SET listed = NULL, listed_at = NULL, in_turn = false WHERE partition = $1 AND key = $2";
+/// The entry in the list, of which a change begins.
+pub(super) const LOCK_LISTED: &str = "
+    SELECT id, listed, header, written_at FROM myclaw.session WHERE partition = $1 AND key = $2 FOR UPDATE";
+pub(super) const SET_LISTED: &str = "
+    UPDATE myclaw.session SET listed = $2, listed_at = $3, in_turn = $4 WHERE id = $1";
+/// Deletes a session that its owner has, with what waits for it.
+pub(super) const DELETE: &str = "
+    WITH gone AS (DELETE FROM myclaw.mailbox WHERE partition = $1 AND key = $2)
+    DELETE FROM myclaw.session WHERE partition = $1 AND key = $2 AND epoch = $3";
+
+pub(super) const SEARCHED: &str = "
+    SELECT id, key, inherited, last_seq FROM myclaw.session WHERE partition = $1 AND last_seq > 0";
+/// Messages of the sessions `$1`, behind a place.
+pub(super) const MESSAGES: &str = "
+    SELECT session, seq, id, body FROM myclaw.entry
+    WHERE session = ANY ($1) AND (session, seq) > ($2, $3) AND kind = 'message'
+    ORDER BY session, seq LIMIT $4";
+
+pub(super) const ADD_MAILBOX: &str =
+    "INSERT INTO myclaw.mailbox (partition, key) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+pub(super) const MAILBOX: &str = "SELECT id FROM myclaw.mailbox WHERE partition = $1 AND key = $2";
+pub(super) const PENDING: &str = "SELECT body FROM myclaw.inbox WHERE mailbox = $1 ORDER BY seq";
+pub(super) const INBOX_BYTES: &str = "
+    SELECT coalesce(sum(octet_length(inbox.body)), 0)::bigint
+    FROM myclaw.inbox JOIN myclaw.mailbox ON mailbox.id = inbox.mailbox
+    WHERE mailbox.partition = $1 AND mailbox.key = $2";
+/// Settles `$2` and adds messages.
+pub(super) const CHANGE_INBOX: &str = "
+    WITH settled AS (DELETE FROM myclaw.inbox WHERE mailbox = $1 AND id = ANY ($2))
+    INSERT INTO myclaw.inbox (mailbox, id, body)
+    SELECT $1, new.id, new.body FROM unnest($3::text[], $4::text[]) AS new (id, body)
+    ON CONFLICT (mailbox, id) DO NOTHING";
+/// The newest message of each of the inboxes `$2`.
+pub(super) const NEWEST: &str = "
+    SELECT mailbox.key, max(inbox.seq) FROM myclaw.inbox JOIN myclaw.mailbox ON mailbox.id = inbox.mailbox
+    WHERE mailbox.partition = $1 AND mailbox.key = ANY ($2) GROUP BY mailbox.key";

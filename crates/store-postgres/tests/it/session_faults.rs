@@ -1,0 +1,92 @@
+//! Connections that end in the middle of appends, and owners that are gone.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use myclaw_session::{Catalog as _, Keeper, LockWait, QueuedKind, QueuedMessage, Sessions as _};
+
+use crate::server::{block_on, connect, database, server};
+use crate::subjects::open;
+use crate::values::{Push as _, assistant, user, work};
+
+#[test]
+fn each_append_is_there_once_when_connections_are_ended_at_random() {
+    let Some(server) = server() else { return };
+    let url = block_on(database(server));
+    let home = tempfile::tempdir().unwrap();
+    let sessions = open(&url, home.path());
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            block_on(async {
+                let admin = connect(&url).await;
+                for round in 0.. {
+                    if is_over.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                               WHERE datname = current_database() AND pid <> pg_backend_pid()";
+                    admin.query(sql, &[]).await.unwrap();
+                    tokio::time::sleep(Duration::from_millis(round * 7 % 50)).await;
+                }
+            });
+        });
+        let mut log = sessions.open(&work(), LockWait::Fail).unwrap();
+        for number in 0..60 {
+            log.push(&[user(&format!("q{number}")).into(), assistant("a").into()]).unwrap();
+            let waiting = QueuedMessage {
+                id: user("").id,
+                kind: QueuedKind::Steer,
+                content: format!("{number}"),
+                ts: 1,
+                meta: None,
+                keeper: Keeper::Inbox,
+            };
+            sessions.inbox(&work()).push(&waiting).unwrap();
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+    let reader = sessions.read(&work()).unwrap().unwrap();
+    let said = reader.last_messages(1_000).unwrap();
+    let wanted: Vec<String> =
+        (0..60).flat_map(|number| [format!("q{number}"), "a".to_owned()]).collect();
+    assert_eq!(said.iter().map(|row| row.content.as_str()).collect::<Vec<_>>(), wanted);
+    let waiting = sessions.inbox(&work()).pending().unwrap();
+    let waiting: Vec<String> = waiting.into_iter().map(|message| message.content).collect();
+    assert_eq!(waiting, (0..60).map(|number| number.to_string()).collect::<Vec<_>>());
+}
+
+/// A lease that nobody renews ends by itself, and whoever had it finds itself fenced.
+#[test]
+fn a_session_of_a_program_that_is_gone_is_free_after_its_lease() {
+    let Some(server) = server() else { return };
+    let url = block_on(database(server));
+    let home = tempfile::tempdir().unwrap();
+    let (here, elsewhere) = (open(&url, home.path()), open(&url, home.path()));
+    let mut log = here.open(&work(), LockWait::Fail).unwrap();
+    log.push(&[user("q").into()]).unwrap();
+    elsewhere.open(&work(), LockWait::Fail).unwrap_err();
+    // As if its program had died some time ago.
+    let sql = "UPDATE myclaw.session SET lease_until = clock_timestamp() - interval '1 s'";
+    block_on(async { connect(&url).await.batch_execute(sql).await.unwrap() });
+    let mut next = elsewhere.open(&work(), LockWait::Fail).unwrap();
+    log.push(&[assistant("late").into()]).unwrap_err();
+    next.push(&[assistant("a").into()]).unwrap();
+    drop(log);
+    assert!(here.is_in_use(&work()).unwrap(), "the next owner still has it");
+}
+
+/// Renewed leases do not end, also where the owner writes nothing for longer than a lease.
+#[test]
+fn a_session_that_is_open_stays_so() {
+    let Some(server) = server() else { return };
+    let url = block_on(database(server));
+    let home = tempfile::tempdir().unwrap();
+    let (here, elsewhere) = (open(&url, home.path()), open(&url, home.path()));
+    let _log = here.open(&work(), LockWait::Fail).unwrap();
+    // The lease is renewed before its last third.
+    let sql = "UPDATE myclaw.session SET lease_until = clock_timestamp() + interval '7 s'";
+    block_on(async { connect(&url).await.batch_execute(sql).await.unwrap() });
+    std::thread::sleep(Duration::from_secs(8));
+    elsewhere.open(&work(), LockWait::Fail).unwrap_err();
+}
