@@ -89,7 +89,7 @@ pub(super) const LISTED: &str = "
 pub(super) const LIST: &str = "
     SELECT key, listed, listed_at, in_turn FROM myclaw.session
     WHERE partition = $1 AND listed IS NOT NULL
-        AND (listed_at < $2 OR listed_at = $2 AND key > $3) ORDER BY listed_at DESC, key LIMIT $4";
+        AND listed_at <= $2 AND (listed_at < $2 OR key > $3) ORDER BY listed_at DESC, key LIMIT $4";
 pub(super) const COUNT_LISTED: &str =
     "SELECT count(*) FROM myclaw.session WHERE partition = $1 AND listed IS NOT NULL";
 pub(super) const OLD: &str = "

@@ -27,12 +27,12 @@ fn each_append_is_there_once_when_connections_are_ended_at_random() {
                     let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                                WHERE datname = current_database() AND pid <> pg_backend_pid()";
                     admin.query(sql, &[]).await.unwrap();
-                    tokio::time::sleep(Duration::from_millis(round * 7 % 50)).await;
+                    tokio::time::sleep(Duration::from_millis(20 + round * 7 % 60)).await;
                 }
             });
         });
         let mut log = sessions.open(&work(), LockWait::Fail).unwrap();
-        for number in 0..60 {
+        for number in 0..20 {
             log.push(&[user(&format!("q{number}")).into(), assistant("a").into()]).unwrap();
             let waiting = QueuedMessage {
                 id: user("").id,
@@ -49,11 +49,11 @@ fn each_append_is_there_once_when_connections_are_ended_at_random() {
     let reader = sessions.read(&work()).unwrap().unwrap();
     let said = reader.last_messages(1_000).unwrap();
     let wanted: Vec<String> =
-        (0..60).flat_map(|number| [format!("q{number}"), "a".to_owned()]).collect();
+        (0..20).flat_map(|number| [format!("q{number}"), "a".to_owned()]).collect();
     assert_eq!(said.iter().map(|row| row.content.as_str()).collect::<Vec<_>>(), wanted);
     let waiting = sessions.inbox(&work()).pending().unwrap();
     let waiting: Vec<String> = waiting.into_iter().map(|message| message.content).collect();
-    assert_eq!(waiting, (0..60).map(|number| number.to_string()).collect::<Vec<_>>());
+    assert_eq!(waiting, (0..20).map(|number| number.to_string()).collect::<Vec<_>>());
 }
 
 /// A lease that nobody renews ends by itself, and whoever had it finds itself fenced.
