@@ -8,9 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use myclaw_channels::{
-    AfterInterruption, Button, Change, Channel, Choices, Poll, SendFailure, Target,
-};
+use myclaw_channels::{AfterInterruption, Button, Change, Channel, Choices, Poll, SendFailure};
 use myclaw_session::Blobs;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -26,7 +24,7 @@ use crate::GatewayError;
 use crate::channels::Channels;
 use crate::ledger::{Ledger, UnsentPart};
 use crate::metrics::Metrics;
-use crate::rows::{Act, ActOn, MessageId, Outgoing, PartId, PartKind, PartState, Route};
+use crate::rows::{Act, ActOn, Outgoing, PartId, PartState, Route};
 
 /// Most attempts to send a part. With the pauses between them they take about a day.
 const MOST_ATTEMPTS: u32 = 300;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use myclaw_session::{
-    Catalog, JsonSessions, LockWait, MemorySessions, OpenSession, SessionStore, Sessions, SideFiles, TailLimit,
+    Catalog, JsonSessions, LockWait, MemorySessions, OpenSession, SessionStore, Sessions,
+    SideFiles, TailLimit,
 };
 
 use crate::values::{texts, work};

@@ -13,7 +13,7 @@ use myclaw_store::{Batch, Commit, Place, QueueId, RecordId, Store, StoreError, W
 use myclaw_store_postgres::Options;
 use myclaw_testkit::{PostgresServer, number_from};
 
-use crate::proxy::{Cut, Proxy};
+use crate::proxy::{COMMIT, Cut, Proxy};
 use crate::server::{block_on, connect, database, open, open_with, server};
 
 /// Kills in a quick run.
@@ -127,7 +127,7 @@ fn a_commit_whose_answer_is_lost_is_made_once() {
         let url = database(server).await;
         // The tables are there before, so the first commits are those of records.
         open(&url).await;
-        let proxy = Proxy::start(server.port(), |commit| match commit % 3 {
+        let proxy = Proxy::start(server.port(), COMMIT, |commit| match commit % 3 {
             0 => Some(Cut::After),
             1 => Some(Cut::Before),
             _ => None,
@@ -163,7 +163,7 @@ fn a_commit_that_nobody_can_answer_for_is_reported_as_unknown() {
             // Mostly the first attempt is enough: another one has to get the lock before the store has it again.
             let mut is_reported = false;
             for attempt in 0..10 {
-                let proxy = Proxy::start(server.port(), cut);
+                let proxy = Proxy::start(server.port(), COMMIT, cut);
                 let through =
                     url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port));
                 let store = open_with(&through, options()).await;

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// What happens to a commit.
+/// A commit as a simple query of the protocol: `Q`, a length, the text and a zero byte.
+pub(crate) const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
+
+/// What happens to a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// The server does not get it.
@@ -15,16 +18,16 @@ pub(crate) enum Cut {
     After,
 }
 
-/// Passes bytes on, and breaks connections at each commit of some.
+/// Passes bytes on, and breaks connections at some statements.
 pub(crate) struct Proxy {
     pub(crate) port: u16,
-    /// Commits so far.
+    /// Such statements so far.
     pub(crate) commits: Arc<AtomicUsize>,
 }
 
 impl Proxy {
-    /// Breaks the connection at the commits for which `cut` gives something; it gets their number.
-    pub(crate) fn start(to: u16, cut: fn(usize) -> Option<Cut>) -> Self {
+    /// Breaks the connection at the statements with `mark` for which `cut` gives something; it gets their number.
+    pub(crate) fn start(to: u16, mark: &'static [u8], cut: fn(usize) -> Option<Cut>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let commits = Arc::new(AtomicUsize::new(0));
@@ -36,7 +39,7 @@ impl Proxy {
                 let (from_server, to_client) =
                     (server.try_clone().unwrap(), client.try_clone().unwrap());
                 thread::spawn(move || pass(from_server, to_client));
-                thread::spawn(move || judge(client, server, &commits, cut));
+                thread::spawn(move || judge(client, server, &commits, (mark, cut)));
             }
         });
         Self { port, commits }
@@ -58,14 +61,12 @@ fn judge(
     mut client: TcpStream,
     mut server: TcpStream,
     commits: &AtomicUsize,
-    cut: fn(usize) -> Option<Cut>,
+    (mark, cut): (&[u8], fn(usize) -> Option<Cut>),
 ) {
-    // A simple query of the protocol: `Q`, a length, the text and a zero byte.
-    const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
     let mut buffer = [0; 64 * 1024];
     while let Ok(length @ 1..) = client.read(&mut buffer) {
         let bytes = &buffer[..length];
-        let at = bytes.windows(COMMIT.len()).position(|window| window == COMMIT);
+        let at = bytes.windows(mark.len()).position(|window| window == mark);
         let fate = at.and_then(|_| cut(commits.fetch_add(1, Ordering::SeqCst)));
         let sent = match (fate, at) {
             (Some(Cut::Before), Some(at)) => &bytes[..at],

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use myclaw_session::{Catalog as _, Keeper, LockWait, QueuedKind, QueuedMessage, Sessions as _};
 
+use crate::proxy::{Cut, Proxy};
 use crate::server::{block_on, connect, database, server};
 use crate::subjects::open;
 use crate::values::{Push as _, assistant, user, work};
@@ -54,6 +55,29 @@ fn each_append_is_there_once_when_connections_are_ended_at_random() {
     let waiting = sessions.inbox(&work()).pending().unwrap();
     let waiting: Vec<String> = waiting.into_iter().map(|message| message.content).collect();
     assert_eq!(waiting, (0..20).map(|number| number.to_string()).collect::<Vec<_>>());
+}
+
+/// An answer to an append that is lost leaves open whether it happened. The owner finds out before it reports.
+#[test]
+fn an_append_whose_answer_is_lost_is_made_once() {
+    let Some(server) = server() else { return };
+    let url = block_on(database(server));
+    let home = tempfile::tempdir().unwrap();
+    let proxy = Proxy::start(server.port(), b"WITH moved AS", |append| match append % 3 {
+        0 => Some(Cut::After),
+        1 => Some(Cut::Before),
+        _ => None,
+    });
+    let through = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port));
+    let mut log = open(&through, home.path()).open(&work(), LockWait::Fail).unwrap();
+    for number in 0..12 {
+        log.push(&[user(&number.to_string()).into()]).unwrap();
+    }
+    assert!(proxy.commits.load(Ordering::SeqCst) > 12);
+    let reader = open(&url, home.path()).read(&work()).unwrap().unwrap();
+    let said = reader.last_messages(100).unwrap();
+    let wanted: Vec<String> = (0..12).map(|number| number.to_string()).collect();
+    assert_eq!(said.iter().map(|row| row.content.as_str()).collect::<Vec<_>>(), wanted);
 }
 
 /// A lease that nobody renews ends by itself, and whoever had it finds itself fenced.

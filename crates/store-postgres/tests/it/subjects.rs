@@ -66,7 +66,13 @@ pub(crate) fn of_each(check: impl Fn(&Subject)) {
     let url = block_on(database(server));
     let home = tempfile::tempdir().unwrap();
     let store = open(&url, &home.path().join("scratch"));
-    check(&Subject { home, url, lost: store.clone(), side_files: Arc::new(store.clone()), store: Arc::new(store) });
+    check(&Subject {
+        home,
+        url,
+        lost: store.clone(),
+        side_files: Arc::new(store.clone()),
+        store: Arc::new(store),
+    });
 }
 
 /// What is said of files only.
