@@ -21,7 +21,7 @@ use crate::pool::{Pool, answer};
 const BETWEEN: Duration = Duration::from_millis(50);
 /// Between two attempts to listen.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Largest payload, in bytes: https://www.postgresql.org/docs/current/sql-notify.html
+/// Largest payload, in bytes: <https://www.postgresql.org/docs/current/sql-notify.html>
 const MOST_BYTES: usize = 7_999;
 
 /// Sends hints.

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{BoundsArgs, RunArgs};
 use form::{AnswerForm, CORRECTIONS};
 use myclaw_front::approval::TerminalApprover;
-use myclaw_front::attachments;
+use myclaw_front::attachments::{self, Attachment};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;
 use myclaw_front::interrupt::{Interrupts, read_proc};
@@ -95,11 +95,7 @@ fn run_turn(
         let place = config.working_directory();
         let (mentioned, problems) = attachments::mentioned(&message, place).await;
         problems.iter().for_each(|problem| note(format_args!("myclaw: {problem}")));
-        let mut pictures = pictures.into_iter().chain(mentioned).collect();
-        let mut message = match &form {
-            Some(form) => format!("{message}\n\n{}", form.instruction()),
-            None => message,
-        };
+        let pictures = pictures.into_iter().chain(mentioned).collect();
         config.subscribe_to_notices(&on_event);
         let turns = Turns {
             driver,
@@ -110,30 +106,14 @@ fn run_turn(
             cancel,
             on_event: &on_event,
         };
-        let mut corrections = 0;
-        let outcome = loop {
-            let content = attachments::content(std::mem::take(&mut pictures), message);
-            let reply = match turns.run(content).await {
-                Ok(reply) => reply,
-                Err(error) => break Err(error),
-            };
-            let Some(form) = &form else { break Ok(()) };
-            match form.value_in(&reply) {
-                Ok(value) => {
-                    print_value(output, json_mode, &value);
-                    break Ok(());
-                }
-                Err(reason) if corrections < CORRECTIONS => {
-                    corrections += 1;
-                    message = AnswerForm::correction(&reason);
-                }
-                Err(reason) => break Err(CliError::form(escaped(&reason))),
-            }
-        };
+        let outcome = turns.answer(pictures, message, form.as_ref()).await;
+        if let Ok(Some(value)) = &outcome {
+            print_value(output, json_mode, value);
+        }
         let emit = Arc::clone(&on_event);
         // Nobody can manage the jobs after the end of the program.
         config.close_jobs(&|event| emit(event)).await;
-        outcome
+        outcome.map(drop)
     }))?
 }
 
@@ -166,6 +146,33 @@ struct Turns<'a> {
 }
 
 impl Turns<'_> {
+    /// Runs turns until the answer has the form, if there is one; then returns the value.
+    async fn answer(
+        &self,
+        mut pictures: Vec<Attachment>,
+        message: String,
+        form: Option<&AnswerForm>,
+    ) -> Result<Option<Value>, CliError> {
+        let mut message = match form {
+            Some(form) => format!("{message}\n\n{}", form.instruction()),
+            None => message,
+        };
+        let mut corrections = 0;
+        loop {
+            let content = attachments::content(std::mem::take(&mut pictures), message);
+            let reply = self.run(content).await?;
+            let Some(form) = form else { return Ok(None) };
+            match form.value_in(&reply) {
+                Ok(value) => return Ok(Some(value)),
+                Err(reason) if corrections < CORRECTIONS => {
+                    corrections += 1;
+                    message = AnswerForm::correction(&reason);
+                }
+                Err(reason) => return Err(CliError::form(escaped(&reason))),
+            }
+        }
+    }
+
     /// Runs one turn and returns the answer.
     async fn run(&self, user_message: Vec<ContentBlock>) -> Result<String, CliError> {
         let Self { driver, selection, config, output, .. } = self;

@@ -172,7 +172,7 @@ fn a_run_without_a_session_leaves_nothing_of_it() {
 
 /// Whether a file below the directory holds the text.
 fn holds(directory: &Path, text: &str) -> bool {
-    std::fs::read_dir(directory).unwrap().flatten().any(|entry| {
+    std::fs::read_dir(directory).expect("a directory").flatten().any(|entry| {
         let path = entry.path();
         match path.is_dir() {
             true => holds(&path, text),

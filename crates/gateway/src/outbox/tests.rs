@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::connect::ChannelSetup;
 use crate::ledger::Acceptance;
+use crate::rows::PartKind;
 use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Refers, SentFile};
 
 /// What a channel has sent, and what it does next; without a next step it sends.

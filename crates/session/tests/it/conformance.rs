@@ -13,7 +13,7 @@ use myclaw_session::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::subjects::{Subject, of_each, of_each_in_files};
+use crate::subjects::{Subject, of_each, of_each_in_files, of_each_that_keeps_each_append};
 use crate::values::{Push as _, assistant, compaction, limit_in_bytes, texts, user, work};
 
 /// A message with everything that a row can hold.

@@ -13,7 +13,7 @@ use myclaw_store::{Batch, Commit, Place, QueueId, RecordId, Store, StoreError, W
 use myclaw_store_postgres::Options;
 use myclaw_testkit::{PostgresServer, number_from};
 
-use crate::proxy::{COMMIT, Cut, Proxy};
+use crate::proxy::{COMMIT, Cut, Fate, Proxy};
 use crate::server::{block_on, connect, database, open, open_with, server};
 
 /// Kills in a quick run.
@@ -158,7 +158,7 @@ fn a_commit_that_nobody_can_answer_for_is_reported_as_unknown() {
         let first = RecordId::new("thing", "first");
         let _ = open(&url).await.commit(Batch::of(insert(&first))).await.unwrap();
         let options = || Options { patience: Duration::from_millis(700), ..Options::default() };
-        let cuts: [fn(usize) -> Option<Cut>; 2] = [|_| Some(Cut::After), |_| Some(Cut::Before)];
+        let cuts: [Fate; 2] = [|_| Some(Cut::After), |_| Some(Cut::Before)];
         for cut in cuts {
             // Mostly the first attempt is enough: another one has to get the lock before the store has it again.
             let mut is_reported = false;

@@ -18,6 +18,9 @@ pub(crate) enum Cut {
     After,
 }
 
+/// Says what happens to the statement with this number.
+pub(crate) type Fate = fn(usize) -> Option<Cut>;
+
 /// Passes bytes on, and breaks connections at some statements.
 pub(crate) struct Proxy {
     pub(crate) port: u16,
@@ -27,7 +30,7 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     /// Breaks the connection at the statements with `mark` for which `cut` gives something; it gets their number.
-    pub(crate) fn start(to: u16, mark: &'static [u8], cut: fn(usize) -> Option<Cut>) -> Self {
+    pub(crate) fn start(to: u16, mark: &'static [u8], cut: Fate) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let commits = Arc::new(AtomicUsize::new(0));
@@ -61,7 +64,7 @@ fn judge(
     mut client: TcpStream,
     mut server: TcpStream,
     commits: &AtomicUsize,
-    (mark, cut): (&[u8], fn(usize) -> Option<Cut>),
+    (mark, cut): (&[u8], Fate),
 ) {
     let mut buffer = [0; 64 * 1024];
     while let Ok(length @ 1..) = client.read(&mut buffer) {

@@ -75,6 +75,10 @@ pub(crate) fn of_each(check: impl Fn(&Subject)) {
     });
 }
 
+pub(crate) fn of_each_that_keeps_each_append(check: impl Fn(&Subject)) {
+    of_each(check);
+}
+
 /// What is said of files only.
 pub(crate) fn of_each_in_files(_check: impl Fn(&Subject)) {}
 

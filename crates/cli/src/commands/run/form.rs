@@ -41,10 +41,9 @@ impl AnswerForm {
         let path = path.canonicalize().map_err(|error| unusable(error.to_string()))?;
         let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
         let place = path.to_string_lossy();
-        let schema = compiler
-            .add_resource(&place, parsed)
-            .and_then(|()| compiler.compile(&place, &mut schemas))
-            .map_err(|error| unusable(format!("not a usable JSON Schema: {error:#}")))?;
+        let no_schema = |error| unusable(format!("not a usable JSON Schema: {error:#}"));
+        compiler.add_resource(&place, parsed).map_err(no_schema)?;
+        let schema = compiler.compile(&place, &mut schemas).map_err(no_schema)?;
         Ok(Self { text, schemas, schema })
     }
 
