@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use crate::send_failure::SendFailure;
 use crate::{HookAnswer, HookRequest, Intake, PartFile, Target};
 
 /// A way to reach people and programs: one account of it.
@@ -304,37 +305,6 @@ impl PartKind {
             Self::Reply => "reply",
             Self::Report => "report",
         }
-    }
-}
-
-/// Why a part was not sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SendFailure {
-    /// It was not delivered; another attempt may succeed, after this time if the channel named one.
-    Later {
-        /// The wait that the channel asks for.
-        after: Option<Duration>,
-        /// For people.
-        reason: String,
-    },
-    /// No attempt will succeed.
-    Never {
-        /// For people.
-        reason: String,
-    },
-    /// The preview that it replaces is gone. It was not delivered, and has to be sent as a message of its own.
-    NoPreview,
-    /// It is uncertain whether it was delivered.
-    Unknown {
-        /// For people.
-        reason: String,
-    },
-}
-
-impl SendFailure {
-    /// The channel cannot do this.
-    pub fn unsupported() -> Self {
-        Self::Never { reason: "the channel cannot do this".to_owned() }
     }
 }
 

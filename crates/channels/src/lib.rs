@@ -26,6 +26,7 @@ mod part_file;
 mod passage;
 mod pause;
 mod recent;
+mod send_failure;
 mod signal;
 mod signature;
 mod slack;
@@ -47,7 +48,7 @@ pub use arrival::{
 };
 pub use channel::{
     Account, Action, AfterInterruption, Button, Capabilities, Change, Channel, Choices,
-    DEFAULT_ACCOUNT, Live, Part, PartKind, Poll, ProbeFailure, SendFailure, State,
+    DEFAULT_ACCOUNT, Live, Part, PartKind, Poll, ProbeFailure, State,
 };
 pub use discord::{DISCORD, DISCORD_BASE_URL, Discord, DiscordOptions};
 pub use email::{
@@ -59,6 +60,7 @@ pub use irc::{IRC, Irc, IrcOptions, MOST_CHANNEL, MOST_NICK};
 pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};
 pub use part_file::{FileContent, PartFile};
 pub use passage::{Earlier, Passage, PassageKind};
+pub use send_failure::SendFailure;
 pub use signal::{SIGNAL, SIGNAL_BASE_URL, Signal, SignalOptions};
 pub use slack::{SLACK, SLACK_BASE_URL, Slack, SlackOptions};
 pub use socket::{SOCKET, SocketChannel, SocketOptions};

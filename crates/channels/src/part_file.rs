@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::SendFailure;
+use crate::send_failure::SendFailure;
 
 /// The content of a file to send. It does not change. All calls block.
 pub trait FileContent: fmt::Debug + Send + Sync {

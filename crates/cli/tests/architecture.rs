@@ -423,6 +423,7 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
             "front/src/custom_commands.rs",
             "tui/src/paths.rs",
             "cli/src/commands/auth/add.rs",
+            "cli/src/commands/run/form.rs",
             "cli/src/commands/gateway/service.rs",
             "cli/src/commands/runner.rs",
             "front/src/sessions/export.rs",

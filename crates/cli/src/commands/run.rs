@@ -205,10 +205,7 @@ fn run_options(bounds: &BoundsArgs) -> Result<RunOptions, CliError> {
 fn print_value(output: &Output, json_mode: Option<JsonMode>, value: &Value) {
     match json_mode {
         Some(mode) => output.push_json(&json!({"type": "output", "value": value}), mode),
-        None => {
-            output.push_text(&value.to_string());
-            output.end_line();
-        }
+        None => output.push_json(value, JsonMode::for_destination(Destination::of_stdout())),
     }
 }
 

@@ -15,7 +15,7 @@ fn each_fault_fails_its_own_call_only() {
     let server = calls(&[
         ("faults__stray", json!({})),
         ("faults__half", json!({})),
-        ("faults__huge", json!({"n": 100})),
+        ("faults__huge", json!({"n": 20})),
         echo.clone(),
         ("faults__refuse", json!({})),
         ("faults__fail", json!({})),
@@ -25,7 +25,7 @@ fn each_fault_fails_its_own_call_only() {
         echo.clone(),
         ("faults__picture", json!({})),
         ("faults__data", json!({})),
-        ("faults__slow", json!({"n": 40})),
+        ("faults__slow", json!({"n": 80})),
         ("faults__flood", json!({})),
         echo.clone(),
         echo.clone(),
@@ -33,7 +33,7 @@ fn each_fault_fails_its_own_call_only() {
         echo,
     ]);
     let (home, _) = home_of(&server, "sessions", |config| {
-        config["mcp"]["servers"]["faults"]["timeoutSeconds"] = json!(3);
+        config["mcp"]["servers"]["faults"]["timeoutSeconds"] = json!(6);
         config["agents"]["defaults"]["limits"]["repeatedCalls"] = json!(0);
     });
     approve(&home);
@@ -42,17 +42,17 @@ fn each_fault_fails_its_own_call_only() {
     for (index, words) in [
         (0, "still here"),
         (1, "no JSON that ends"),
-        (2, "too large: it has 100 MB"),
+        (2, "too large: it has 20 MB"),
         (3, "echo: alive"),
         (4, "not like this"),
         (5, "it did not work"),
-        (6, "has not answered `tools/call` in 3 s"),
+        (6, "has not answered `tools/call` in 6 s"),
         (7, "echo: alive"),
         (8, "exit code 3"),
         (9, "echo: alive"),
         (10, "image"),
         (11, "42"),
-        // Four seconds with signs of progress.
+        // Eight seconds with signs of progress.
         (12, "done"),
         // The line without an end is given up on a slow machine too; then the server starts again.
         (17, "echo: alive"),

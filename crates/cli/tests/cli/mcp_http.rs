@@ -13,7 +13,7 @@ fn write_config(home: &TempHome, model: &ModelServer, remote: &McpHttpServer, pa
     let mut config = TempHome::config_for(model.url(), WireFormat::AnthropicMessages);
     config["agents"]["defaults"]["limits"]["repeatedCalls"] = json!(0);
     config["mcp"]["servers"]["faults"] = json!({
-        "url": format!("{}{path}", remote.url), "headers": {"X-Key": "key-of-the-owner"}, "timeoutSeconds": 3,
+        "url": format!("{}{path}", remote.url), "headers": {"X-Key": "key-of-the-owner"}, "timeoutSeconds": 6,
     });
     home.write_config(&config);
 }
@@ -93,9 +93,9 @@ fn each_fault_over_http_fails_its_own_call_only() {
         ("huge", json!({"n": 20}), "too large: at most 16 MB"),
         ("huge_stream", json!({"n": 20}), "too large: at most 16 MB"),
         ("flood", json!({}), "more than 64 MB that nobody had asked for"),
-        ("silent", json!({}), "has not answered `tools/call` in 3 s"),
-        // Four seconds with signs of progress.
-        ("slow", json!({"n": 40}), "slow:"),
+        ("silent", json!({}), "has not answered `tools/call` in 6 s"),
+        // Eight seconds with signs of progress.
+        ("slow", json!({"n": 80}), "slow:"),
     ];
     for (mode, faults) in ["sessions", "stateless"].into_iter().flat_map(|mode| {
         // As many calls as a turn may have.
