@@ -41,7 +41,7 @@ pub struct Session {
     key: SessionKey,
     inbox: SessionInbox,
     quiet: QuietMessages,
-    /// Fires when somebody else has the session from now on.
+    /// Fires when another process has taken the session.
     abandoned: CancellationToken,
     state: Mutex<State>,
 }
@@ -448,7 +448,7 @@ impl Session {
         Ok(params)
     }
 
-    /// Runs `work` beside the caller, until the driver is finished or the session is abandoned.
+    /// Runs `work` in a task of its own, until the driver is finished or the session is abandoned.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let abandoned = self.abandoned.clone();
         self.driver.spawn(async move {

@@ -76,7 +76,7 @@ pub struct RunAdditions {
     pub system_prompt: Option<String>,
 }
 
-/// What a command says about its run beside the config.
+/// Options of a command for its run, in addition to the config.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
     /// The tools that it allows and denies, among those that the config allows.

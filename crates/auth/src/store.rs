@@ -41,7 +41,7 @@ pub trait KeepKeys: fmt::Debug + Send + Sync {
     /// It cannot be read.
     fn load(&self) -> Result<AuthFile, AuthStoreError>;
 
-    /// Changes it while nobody else can. Returns where damaged content was moved, if there was some and `how` begins anew.
+    /// Changes it under its lock. Returns where damaged content was moved, if there was some and `how` begins anew.
     ///
     /// # Errors
     /// It cannot be read or written. Nothing has changed then.

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use clap::Args;
 
-/// What a run may do beside what the config says.
+/// Bounds of a run, in addition to those of the config.
 #[derive(Debug, Args)]
 pub(crate) struct BoundsArgs {
     /// Offer only these tools, as names, names with `*` and groups; several with commas; may be repeated
