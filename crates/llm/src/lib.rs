@@ -59,4 +59,4 @@ pub use redact::{Redactor, redact};
 pub use thinking::{ThinkingForm, ThinkingLevel, ThinkingLevels, UnknownThinkingLevel};
 pub use usage::{Cost, Usage};
 pub use variables::Variables;
-pub use wire::partial_arguments;
+pub use wire::{partial_arguments, without_fence};

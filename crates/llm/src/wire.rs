@@ -37,7 +37,7 @@ use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 pub use answer_body::AnswerBody;
-pub use arguments::partial_arguments;
+pub use arguments::{partial_arguments, without_fence};
 pub(crate) use builder::MessageBuilder;
 pub(crate) use endpoint::models_url;
 pub use endpoint::{host_label, is_link_local, is_loopback};

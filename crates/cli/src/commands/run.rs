@@ -3,15 +3,14 @@
 mod form;
 
 use std::io::Read;
-use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use myclaw_agent::{Driver, RunAdditions, RunOptions, Selection, SessionConfig, engine};
 use myclaw_config::ToolRules;
 use myclaw_engine::{EventCallback, RunParams};
+use myclaw_files::OwnedDirectory;
 use myclaw_llm::{ContentBlock, ThinkingLevel};
-use myclaw_session::EntryId;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +30,9 @@ use myclaw_front::terminal::{Destination, JsonMode, Output, escaped};
 
 /// Largest message that is read from standard input: far more than fits a model.
 const MAX_STDIN_BYTES: u64 = 10 * 1024 * 1024;
+
+/// How the names of directories of runs without a session begin.
+pub(super) const SCRATCH_PREFIX: &str = "myclaw-run-";
 
 /// How long a pipe on standard input may stay silent beside a message.
 const FIRST_INPUT: Duration = Duration::from_secs(3);
@@ -63,10 +65,11 @@ fn run_turn(
     let pictures = attachments::named(&args.images.paths)?;
     let form = args.output_schema.as_deref().map(AnswerForm::read).transpose()?;
     let options = run_options(&args.bounds)?;
-    let (home, scratch) = (find_home()?, args.no_session.then(Scratch::new));
+    let scratch = args.no_session.then(scratch).transpose()?;
+    let home = find_home()?;
     let home = match &scratch {
-        Some(Scratch(place)) => {
-            let stores = home.stores().clone().with_sessions_in_memory(place);
+        Some(scratch) => {
+            let stores = home.stores().clone().with_sessions_in_memory(scratch.path());
             home.with_stores(stores)
         }
         None => home,
@@ -74,8 +77,8 @@ fn run_turn(
     let mut start = Start::find_in(home, &args.session, Wanted::from(args.last))?;
     start.config.options = options;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
-    let is_told = verbosity == Verbosity::Normal && !args.no_session;
-    if let Some(line) = start.line().filter(|_| is_told) {
+    let names_session = verbosity == Verbosity::Normal && !args.no_session;
+    if let Some(line) = start.line().filter(|_| names_session) {
         note(format_args!("myclaw: {}", escaped(&line)));
     }
     let config = start.config;
@@ -117,21 +120,13 @@ fn run_turn(
     }))?
 }
 
-/// The directory for outputs of a run without a session, removed at its end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Self {
-        let name = format!("myclaw-run-{}", EntryId::generate());
-        Self(std::env::temp_dir().join(name))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Most runs write nothing there.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// The directory for outputs of a run without a session.
+fn scratch() -> Result<OwnedDirectory, CliError> {
+    let place = std::env::temp_dir();
+    OwnedDirectory::create(&place, SCRATCH_PREFIX).map_err(|error| {
+        let place = place.display();
+        CliError::failure(format!("cannot make a directory for outputs in {place}: {error}"))
+    })
 }
 
 /// What the turns of one command have in common.

@@ -49,7 +49,7 @@ const COMPLETIONS: [&str; 3] = [
     ".config/fish/completions/myclaw.fish",
 ];
 /// Begins the names of directories for temporary files of a run. One that was killed leaves them.
-const TEMPORARY: [&str; 2] = ["myclaw-browser-", "myclaw-proxy-"];
+const TEMPORARY: [&str; 3] = ["myclaw-browser-", "myclaw-proxy-", super::run::SCRATCH_PREFIX];
 /// The lock in such a directory, which a running process holds.
 const OWNER: &str = "owner";
 

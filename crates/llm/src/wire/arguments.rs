@@ -43,8 +43,8 @@ fn from_value(value: Value, nested_strings: usize) -> Option<Map<String, Value>>
     }
 }
 
-/// Without a Markdown code fence around it.
-fn without_fence(text: &str) -> &str {
+/// The text without the Markdown code fence around all of it, which some models write around JSON.
+pub fn without_fence(text: &str) -> &str {
     let Some(inner) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) else {
         return text;
     };

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use boon::{Compiler, SchemaIndex, Schemas};
+use myclaw_llm::without_fence;
 use serde_json::Value;
 
 use myclaw_front::exit::CliError;
@@ -47,7 +48,7 @@ impl AnswerForm {
         Ok(Self { text, schemas, schema })
     }
 
-    /// What the model is told about the form, below the message.
+    /// The instruction for the model, which stands below the message.
     pub(super) fn instruction(&self) -> String {
         format!(
             "Answer with one JSON value that fits the JSON Schema below, and with nothing else: no words before or after it, \
@@ -58,7 +59,7 @@ impl AnswerForm {
 
     /// The value in an answer, or why it does not fit.
     pub(super) fn value_in(&self, answer: &str) -> Result<Value, String> {
-        let value = serde_json::from_str(without_fence(answer))
+        let value = serde_json::from_str(without_fence(answer.trim()))
             .map_err(|error| format!("the answer is not one JSON value: {error}"))?;
         match self.schemas.validate(&value, self.schema) {
             Ok(()) => Ok(value),
@@ -66,21 +67,10 @@ impl AnswerForm {
         }
     }
 
-    /// What the model is told about an answer that does not fit.
+    /// The message to the model about an answer that does not fit.
     pub(super) fn correction(reason: &str) -> String {
         let reason: String = reason.chars().take(MOST_REASON_CHARS).collect();
         format!("{reason}\n\nAnswer again, with the corrected JSON value and nothing else.")
-    }
-}
-
-/// The answer without a code block around it, which many models write.
-fn without_fence(answer: &str) -> &str {
-    let answer = answer.trim();
-    let inner = answer.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
-    let Some(inner) = inner else { return answer };
-    match inner.split_once('\n') {
-        Some((language, value)) if language.trim().chars().all(char::is_alphanumeric) => value,
-        _ => inner,
     }
 }
 
