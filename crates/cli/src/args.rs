@@ -12,6 +12,7 @@ use myclaw_protocols::{AcpArgs, RpcArgs};
 use myclaw_tui::{AttachArgs, ChatArgs};
 
 pub(crate) mod auth;
+pub(crate) mod backup;
 mod bounds;
 mod channels;
 mod config;
@@ -250,6 +251,12 @@ pub(crate) enum Command {
     /// Print a completion script for a shell
     #[command(long_about = help::COMPLETIONS, after_long_help = help::COMPLETIONS_EXAMPLES)]
     Completions(Later<CompletionsArgs>),
+    /// Write everything that MyClaw keeps into one file, or check such a file
+    #[command(long_about = help::BACKUP, after_long_help = help::BACKUP_EXAMPLES)]
+    Backup(Later<backup::BackupArgs>),
+    /// Make a state directory of a backup
+    #[command(long_about = help::RESTORE, after_long_help = help::RESTORE_EXAMPLES)]
+    Restore(Later<backup::RestoreArgs>),
     /// Remove what MyClaw has written for this user: config, keys, sessions, the service
     #[command(long_about = help::UNINSTALL, after_long_help = help::UNINSTALL_EXAMPLES)]
     Uninstall(Later<uninstall::UninstallArgs>),

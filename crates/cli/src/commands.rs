@@ -1,11 +1,15 @@
 //! The commands except for the chat. Each does one thing, prints and ends.
 
+use std::fs;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
 
+use myclaw_files::is_locked;
 use myclaw_front::exit::CliError;
 
 pub(crate) mod approvals;
 pub(crate) mod auth;
+pub(crate) mod backup;
 pub(crate) mod channels;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -47,4 +51,27 @@ fn confirm(question: &str) -> Result<bool, CliError> {
         .read_line(&mut answer)
         .map_err(|error| CliError::failure(format!("cannot read the answer: {error}")))?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// A gateway, host or chat that runs would write its files again.
+fn refuse_if_in_use(places: &[PathBuf]) -> Result<(), CliError> {
+    match places.iter().find_map(|place| held_lock(place)) {
+        None => Ok(()),
+        Some(lock) => Err(CliError::failure(format!(
+            "the files stay, because a gateway, host or run of MyClaw still works ({} is locked); end it first, then \
+             repeat the command",
+            lock.display()
+        ))),
+    }
+}
+
+/// A lock file in a place that a process holds.
+fn held_lock(place: &Path) -> Option<PathBuf> {
+    let metadata = fs::symlink_metadata(place).ok()?;
+    if metadata.is_dir() {
+        let entries = fs::read_dir(place).ok()?.flatten();
+        return entries.map(|entry| entry.path()).find_map(|path| held_lock(&path));
+    }
+    let is_lock = metadata.is_file() && place.extension().is_some_and(|end| end == "lock");
+    (is_lock && is_locked(place).is_ok_and(|is_held| is_held)).then(|| place.to_owned())
 }

@@ -81,6 +81,8 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Approvals(args)) => commands::approvals::run(&args),
         Some(Command::Doctor(args)) => commands::doctor::run(&args),
         Some(Command::Completions(args)) => commands::completions::run(&args),
+        Some(Command::Backup(args)) => commands::backup::run(&args),
+        Some(Command::Restore(args)) => commands::backup::restore(&args),
         Some(Command::Uninstall(args)) => commands::uninstall::run(&args),
     }
 }

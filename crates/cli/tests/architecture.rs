@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use myclaw_llm::outside::harmless;
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 35] = [
+const CRATES: [(&str, &[&str]); 36] = [
     (
         "cli",
         &[
@@ -23,6 +23,7 @@ const CRATES: [(&str, &[&str]); 35] = [
             "gateway-client",
             "host",
             "runner",
+            "backup",
             "agent",
             "hooks",
             "engine",
@@ -145,6 +146,7 @@ const CRATES: [(&str, &[&str]); 35] = [
     ("config", &["schedule", "files"]),
     ("skills", &["files"]),
     ("channels", &["proxy"]),
+    ("backup", &["store", "files"]),
     ("store", &["files"]),
     ("schedule", &[]),
     ("embed", &["files", "proxy"]),

@@ -12,14 +12,14 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, fsync, mkdirat, openat, renameat, statat,
-    unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, fsync, mkdirat, openat, readlinkat,
+    renameat, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -315,6 +315,25 @@ impl SharedDirectory {
             return Err(refused("it has another name elsewhere (a hard link)"));
         }
         Ok(file)
+    }
+
+    /// What a symbolic link says. It is not followed.
+    ///
+    /// # Errors
+    /// It is no link; otherwise as for [`SharedDirectory::directory`].
+    pub fn link_target(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
+        let (parent, name) = self.parent_and_name(path.as_ref())?;
+        let target = readlinkat(&parent, name, Vec::new()).map_err(in_words)?;
+        Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
+    }
+
+    /// Makes a symbolic link that says `target`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] if anything has the name; otherwise as for [`SharedDirectory::directory`].
+    pub fn make_link(&self, path: impl AsRef<Path>, target: &Path) -> io::Result<()> {
+        let (parent, name) = self.parent_and_name(path.as_ref())?;
+        symlinkat(target, &parent, name).map_err(in_words)
     }
 
     /// Removes a file or link. False if nothing has the name.

@@ -123,6 +123,8 @@ pub const ALL: &[Variable] = &[
         "kills of each test that kills processes at random; `scripts/test` sets 100",
     ),
     of(Tests, "MYCLAW_KILL_SEED", "the seed of what is random in them; a failure prints it"),
+    of(Tests, "MYCLAW_BACKUPS", "backups of a gateway that works, 6 by default"),
+    of(Tests, "MYCLAW_BACKUP_KILLS", "kills of a restore, 12 by default"),
     of(Tests, "MYCLAW_GATEWAY_KILLS", "kills of a gateway with channels"),
     of(Tests, "MYCLAW_HOST_KILLS", "kills of a host"),
     of(Tests, "MYCLAW_MCP_KILLS", "kills of a run that uses an MCP server"),

@@ -68,6 +68,15 @@ pub fn change_values(
     schema::change_values(path, change)
 }
 
+/// Writes what the database at `path` holds at one moment into a new database at `copy`, also while another process has it
+/// open. Any SQLite database can be copied. Blocks.
+///
+/// # Errors
+/// The database is damaged or cannot be read, or something is at `copy` already.
+pub fn copy_database(path: &Path, copy: &Path) -> Result<(), StoreError> {
+    schema::copy_database(path, copy)
+}
+
 impl SqliteStore {
     /// Opens the database at `path`, or creates it, private to the user. Blocks; the directory is created too.
     ///

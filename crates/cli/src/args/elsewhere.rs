@@ -29,7 +29,7 @@ const QUIT: &str = "a chat ends with `/quit`";
 const PROMPT: &str = "instructions are in AGENTS.md of the workspace; docs/use/workspace.md";
 
 /// Words in the place of a command, and what does the same here.
-const COMMANDS: [(&str, &str); 83] = [
+const COMMANDS: [(&str, &str); 82] = [
     ("version", "`myclaw --version` prints it"),
     ("exec", RUN),
     ("ask", RUN),
@@ -103,7 +103,6 @@ const COMMANDS: [(&str, &str); 83] = [
         "a heartbeat is in `agents.defaults.heartbeat` of the config; docs/use/schedule.md",
     ),
     ("reset", "`myclaw sessions delete NAME` deletes a session; ~/.myclaw holds everything"),
-    ("backup", "copy the directory ~/.myclaw while no gateway runs; it holds everything"),
     ("security", "`myclaw doctor --security` shows what is open"),
     ("secrets", LOGIN),
     ("system", "`myclaw cron wake \"…\"` tells the agent of a gateway"),
@@ -227,9 +226,8 @@ const OPTIONS: [(&str, &str); 48] = [
 ];
 
 /// Words in the place of a command that seldom begin a sentence, unlike `update`, `test` and `list`.
-const GROUPS: [&str; 23] = [
+const GROUPS: [&str; 22] = [
     "agents",
-    "backup",
     "daemon",
     "extensions",
     "history",

@@ -1,6 +1,7 @@
 //! The long help texts: prose with examples, kept apart from the grammar.
 
 mod attach;
+mod backup;
 mod channels;
 mod devices;
 mod examples;
@@ -14,6 +15,7 @@ mod uninstall;
 mod usage;
 
 pub(super) use attach::*;
+pub(super) use backup::*;
 pub(super) use channels::*;
 pub(super) use devices::*;
 pub(super) use examples::*;

@@ -6,12 +6,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use myclaw_agent::Home;
-use myclaw_files::is_locked;
+use myclaw_files::{is_locked, parent_of};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;
 use myclaw_front::print::Printer;
 
-use super::{confirm, gateway};
+use super::{confirm, gateway, refuse_if_in_use};
 use crate::args::uninstall::UninstallArgs;
 
 /// What the program keeps in the state directory.
@@ -49,7 +49,13 @@ const COMPLETIONS: [&str; 3] = [
     ".config/fish/completions/myclaw.fish",
 ];
 /// Begins the names of directories for temporary files of a run. One that was killed leaves them.
-const TEMPORARY: [&str; 3] = ["myclaw-browser-", "myclaw-proxy-", super::run::SCRATCH_PREFIX];
+const TEMPORARY: [&str; 5] = [
+    "myclaw-browser-",
+    "myclaw-proxy-",
+    super::run::SCRATCH_PREFIX,
+    myclaw_backup::COPIES,
+    myclaw_backup::UNPACKING,
+];
 /// The lock in such a directory, which a running process holds.
 const OWNER: &str = "owner";
 
@@ -112,28 +118,6 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CliError> {
     printer.finish()
 }
 
-/// A gateway, host or chat that runs would write its files again.
-fn refuse_if_in_use(places: &[PathBuf]) -> Result<(), CliError> {
-    match places.iter().find_map(|place| held_lock(place)) {
-        None => Ok(()),
-        Some(lock) => Err(CliError::failure(format!(
-            "the files stay, because a gateway, host or run of MyClaw still works ({} is locked); end it first, then \
-             repeat the command",
-            lock.display()
-        ))),
-    }
-}
-
-/// A lock file in a place that a process holds.
-fn held_lock(place: &Path) -> Option<PathBuf> {
-    let metadata = fs::symlink_metadata(place).ok()?;
-    if metadata.is_dir() {
-        return entries(place).ok()?.iter().find_map(|path| held_lock(path));
-    }
-    let is_lock = metadata.is_file() && place.extension().is_some_and(|end| end == "lock");
-    (is_lock && is_locked(place).is_ok_and(|is_held| is_held)).then(|| place.to_owned())
-}
-
 fn find(home: &Home, with_work: bool) -> Result<Found, CliError> {
     let mut found = Found { service: gateway::service_file(home), ..Found::default() };
     let state = home.paths.state_dir();
@@ -188,8 +172,9 @@ fn elsewhere(home: &Home) -> Vec<PathBuf> {
         let scripts = COMPLETIONS.iter().map(|place| user.join(place));
         candidates.extend(scripts.filter(|path| is_completion_script(path)));
     }
-    let temporary = entries(&std::env::temp_dir()).unwrap_or_default();
-    candidates.extend(temporary.into_iter().filter(|path| is_abandoned(path)));
+    let places = [std::env::temp_dir(), parent_of(home.paths.state_dir())];
+    let temporary = places.iter().flat_map(|place| entries(place).unwrap_or_default());
+    candidates.extend(temporary.filter(|path| is_abandoned(path)));
     candidates.retain(|path| fs::symlink_metadata(path).is_ok());
     candidates
 }

@@ -15,6 +15,7 @@ mod approvals;
 mod auth;
 mod auth_login;
 mod auth_renewal;
+mod backup;
 mod browser;
 mod budget;
 mod channels;

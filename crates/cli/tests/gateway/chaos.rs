@@ -19,7 +19,7 @@ const LONGEST_LIFE: Duration = Duration::from_millis(400);
 const MOST_WAITING: usize = 500;
 
 /// What the clients were promised: by session, the number and the id of each message.
-type Promised = Mutex<HashMap<u64, Vec<(u64, String)>>>;
+pub(super) type Promised = Mutex<HashMap<u64, Vec<(u64, String)>>>;
 
 #[test]
 fn every_acknowledged_message_is_answered_exactly_once() {
@@ -145,7 +145,7 @@ fn chaos_a_message_of_a_full_queue_is_answered_once_or_dropped_once() {
 }
 
 /// Sends messages one after the other, each under its id until it is acknowledged.
-fn talk(
+pub(super) fn talk(
     client: &Client,
     session: u64,
     promised: &Promised,

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 mod approvals;
 mod attach;
+mod backup;
 mod chaos;
 mod client;
 mod config;

@@ -112,6 +112,20 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
+/// See [`super::copy_database`].
+pub(super) fn copy_database(path: &Path, copy: &Path) -> Result<(), StoreError> {
+    create_private(copy)?;
+    let name = copy.to_str().ok_or_else(|| StoreError::Io {
+        action: "create",
+        path: copy.to_owned(),
+        reason: "its name is not UTF-8".to_owned(),
+    })?;
+    open_for_reading(path)?
+        .execute("VACUUM INTO ?1", [name])
+        .map(drop)
+        .map_err(failed("copy", path))
+}
+
 /// A failure of the database, in words for a person.
 pub(super) fn failed(
     action: &'static str,
