@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::connect::ChannelSetup;
-use crate::rows::Route;
+use crate::route::Route;
 use crate::sharing::account_of;
 
 /// How long a channel may take to end. Its task is dropped then, which closes its connections.

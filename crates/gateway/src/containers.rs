@@ -21,8 +21,9 @@ use crate::GatewayError;
 use crate::current::Current;
 use crate::delivery::Delivery;
 use crate::delivery::media::Saying;
-use crate::routing::{Command, as_one_text, edited, files, matches, says};
-use crate::rows::{MessageId, PartKind, Route};
+use crate::route::Route;
+use crate::routing::{Command, Groups, Handed, as_one_text, bindings, edited, files, says};
+use crate::rows::{MessageId, PartKind};
 use showing::Showing;
 
 /// The route of each group's newest message.
@@ -43,14 +44,6 @@ pub type MakeHost = Box<dyn FnOnce(&Config) -> Result<HostOptions, String> + Sen
 /// The host in this process, or why there is none.
 pub(crate) struct Containers {
     host: Result<Host, String>,
-}
-
-/// What becomes of a message for a group.
-pub(crate) enum Handed {
-    /// The host accepted it; `is_for_agent` says whether the agent is addressed.
-    Taken { is_for_agent: bool },
-    /// It gets no answer: the reason, and the text for its sender.
-    Dropped { reason: String, say: Option<String> },
 }
 
 impl Containers {
@@ -75,8 +68,7 @@ impl Containers {
         }
     }
 
-    /// Gives a message to the group of its chat. It is on the disk when this returns.
-    pub(crate) async fn take(
+    async fn take(
         &self,
         delivery: &Delivery,
         binding: &HostBinding,
@@ -134,8 +126,7 @@ impl Containers {
         })
     }
 
-    /// Does what a command says, for the group of a chat. The answer is for the sender.
-    pub(crate) async fn obey(
+    async fn obey(
         &self,
         binding: &HostBinding,
         command: Command,
@@ -188,21 +179,32 @@ impl Containers {
     }
 }
 
+impl Groups for Containers {
+    fn take<'a>(
+        &'a self,
+        delivery: &'a Delivery,
+        binding: &'a HostBinding,
+        message: (&'a Arrival, &'a Route),
+    ) -> BoxFuture<'a, Result<Handed, GatewayError>> {
+        Box::pin(self.take(delivery, binding, message))
+    }
+
+    fn obey<'a>(
+        &'a self,
+        binding: &'a HostBinding,
+        command: Command,
+        sender: &'a str,
+    ) -> BoxFuture<'a, Result<String, GatewayError>> {
+        Box::pin(self.obey(binding, command, sender))
+    }
+}
+
 async fn open(options: HostOptions) -> Result<Host, String> {
     let opening = tokio::task::spawn_blocking(move || Host::open(options));
     let host = opening.await.map_err(|error| error.to_string())?;
     let host = host.map_err(|error| error.to_string())?;
     host.check().await.map_err(|error| error.to_string())?;
     Ok(host)
-}
-
-fn bindings(config: &Config) -> impl Iterator<Item = &HostBinding> {
-    config.host.iter().flat_map(|host| &host.bindings)
-}
-
-/// The binding of a message's chat to a group.
-pub(crate) fn binding_of<'a>(config: &'a Config, arrival: &Arrival) -> Option<&'a HostBinding> {
-    bindings(config).find(|binding| matches(&binding.matches, arrival))
 }
 
 /// The chat by which the host knows a group.
@@ -224,7 +226,7 @@ async fn remember(delivery: &Delivery, folder: &str, route: &Route) -> Result<()
         Some(known) if known == *route => Change::Keep,
         _ => Change::put(route.clone(), None),
     };
-    ROUTES.update(delivery.ledger.store(), folder, note).await?;
+    ROUTES.update(delivery.ledger().store(), folder, note).await?;
     Ok(())
 }
 
@@ -233,7 +235,7 @@ async fn route_to(
     delivery: &Delivery,
     binding: &HostBinding,
 ) -> Result<Option<Route>, GatewayError> {
-    let known = ROUTES.get(delivery.ledger.store(), &binding.folder).await?;
+    let known = ROUTES.get(delivery.ledger().store(), &binding.folder).await?;
     Ok(known.map(|known| known.row).or_else(|| described(&binding.matches)))
 }
 

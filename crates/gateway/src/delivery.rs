@@ -33,145 +33,78 @@ mod manner;
 pub(crate) mod media;
 mod occasion;
 mod outage;
+mod parts;
 mod restart;
 mod sharing;
 mod speaking;
 mod versions;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use myclaw_agent::{Driver, FailureClass, JobWake, Session, engine};
+use myclaw_agent::{Driver, FailureClass, FrontEndTools, JobWake, Session, engine};
 use myclaw_engine::{Approver, ProgramRequest};
-use myclaw_llm::ImageContent;
 use myclaw_session::SessionKey;
-use parking_lot::{Mutex, MutexGuard};
-use serde_json::json;
+use parking_lot::MutexGuard;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::GatewayError;
+use crate::answered::Answered;
 use crate::current::{Current, InForce};
-use crate::hub::{Hub, WaitingMessage};
+use crate::front::Front;
 use crate::ledger::{KEPT, Ledger, OpenMessage};
 use crate::live::Live;
-use crate::metrics::Metrics;
-use crate::nodes::Nodes;
 use crate::outbox::Outbox;
 use crate::questions::Questions;
-use crate::routing::Router;
-use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Route};
+use crate::routing::Pairings;
+use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId};
 use crate::schedule::{Book, Routes};
-use crate::server::Server;
 use crate::subagents::{Child, Children};
-use crate::telemetry::Telemetry;
-use crate::tools::GatewayTools;
-use crate::usage::UsageBook;
 use answering::picture_bytes;
+use asking::Asking;
 pub(crate) use asking::ChatAnswer;
-use asking::{Asked, Asking};
 pub(crate) use between::SessionMessage;
 pub(crate) use children::{ChildOrder, described};
 use desk::{Desk, Source};
 pub(crate) use groups::GroupMessage;
-pub(crate) use outage::for_people;
-use sharing::Elsewhere;
+use parts::{Approvals, Desks, Planned, Process, Watchers};
 pub(crate) use speaking::{ChatPlace, SpeakCall, Speech};
 
 /// Sessions that stay open without work: as many as the turns that may run at once. An idle one takes about 9 kB.
 const MOST_IDLE_DESKS: usize = 1_024;
 /// Pause between two removals of old records.
 const SWEEP: Duration = Duration::from_secs(60 * 60);
-/// Longest text of a message, in bytes.
-pub(crate) const MAX_TEXT_BYTES: usize = 256 * 1024;
-/// Longest id that a source may give a message, in bytes.
-pub(crate) const MAX_SOURCE_ID_BYTES: usize = 256;
-
-/// A message from a channel.
-#[derive(Debug, Clone)]
-pub(crate) struct NewMessage {
-    pub(crate) route: Route,
-    pub(crate) source_id: String,
-    /// Name or key of the session.
-    pub(crate) session: String,
-    pub(crate) text: String,
-    /// Checked pictures.
-    pub(crate) images: Vec<ImageContent>,
-    /// What a program asks for besides an answer.
-    pub(crate) asked: Option<Box<ProgramRequest>>,
-}
-
-/// A file that came with a message.
-#[derive(Debug, Clone)]
-pub(crate) struct MessageFile {
-    /// Without anything that could be a path.
-    pub(crate) name: String,
-    pub(crate) bytes: Vec<u8>,
-}
-
-/// An acknowledged message.
-#[derive(Debug, Clone)]
-pub(crate) struct Accepted {
-    pub(crate) id: MessageId,
-    pub(crate) row: Incoming,
-}
-
 /// Everything between the channels and the sessions.
 pub(crate) struct Delivery {
     current: Arc<Current>,
-    driver: Arc<Driver>,
-    pub(crate) ledger: Ledger,
-    pub(crate) outbox: Arc<Outbox>,
-    pub(crate) live: Live,
-    pub(crate) hub: Arc<Hub>,
-    /// The scheduled jobs.
-    pub(crate) book: Arc<Book>,
-    /// Where people write from.
-    pub(crate) routes: Routes,
-    /// Questions about tool calls that need an approval.
-    pub(crate) questions: Arc<Questions>,
-    /// Those of them that were asked in chats.
-    asked: Asked,
-    pub(crate) metrics: Arc<Metrics>,
-    /// Traces of runs.
-    pub(crate) telemetry: Arc<Telemetry>,
-    /// What models have used.
-    pub(crate) usage: Arc<UsageBook>,
-    desks: Mutex<HashMap<String, Arc<Desk>>>,
-    /// What other gateways have.
-    elsewhere: Mutex<Elsewhere>,
-    open: AtomicUsize,
-    /// Bytes of the pictures of messages without an answer.
-    pictures: AtomicUsize,
-    /// Who waits for the end of a message.
-    waiting: Mutex<HashMap<MessageId, Arc<Notify>>>,
-    /// Other machines, and the devices among which they are.
-    pub(crate) nodes: Arc<Nodes>,
+    /// The sessions at work.
+    desks: Desks,
+    outbox: Arc<Outbox>,
+    watchers: Watchers,
+    approvals: Approvals,
+    schedule: Planned,
     /// The sub-agents.
-    pub(crate) children: Children,
-    /// Fires when no more messages are taken.
-    closing: CancellationToken,
-    tasks: TaskTracker,
-    /// The server and the routing, once there are any.
-    links: OnceLock<Links>,
-    /// The session that asked for a restart. The next process continues its turn.
-    restarting: Mutex<Option<String>>,
-    /// Distinguishes this process from those before and after it, which can have the same number.
-    process: String,
-    /// Fires when the process is to begin anew.
-    pub(crate) restart: CancellationToken,
-    /// Itself, for what goes on in tasks.
-    this: Weak<Self>,
+    children: Children,
+    process: Process,
 }
 
-/// What delivery asks others, which were made after it.
-pub(crate) struct Links {
-    pub(crate) server: Weak<Server>,
-    pub(crate) routing: Weak<Router>,
+/// What delivery is made of.
+pub(crate) struct DeliveryParts {
+    pub(crate) current: Arc<Current>,
+    pub(crate) outbox: Arc<Outbox>,
+    /// Who is shown what happens in sessions.
+    pub(crate) front: Arc<dyn Front>,
+    /// The people who may write.
+    pub(crate) pairings: Arc<Pairings>,
+    pub(crate) tasks: TaskTracker,
 }
+
+/// Makes the tools that sessions have besides those of the config.
+pub(crate) type MakeTools = Box<dyn FnOnce(Weak<Delivery>) -> Arc<dyn FrontEndTools> + Send>;
 
 /// What becomes of messages that get no answer.
 struct Report {
@@ -189,97 +122,62 @@ impl Report {
 }
 
 impl Delivery {
-    pub(crate) fn new(
-        current: Arc<Current>,
-        outbox: Arc<Outbox>,
-        hub: Arc<Hub>,
-        tasks: TaskTracker,
-        nodes: Arc<Nodes>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(parts: DeliveryParts, make_tools: MakeTools) -> Arc<Self> {
+        let DeliveryParts { current, outbox, front, pairings, tasks } = parts;
         let InForce { home, config, .. } = &*current.get();
         let limit = Duration::from_secs(config.tools.approvals.timeout_seconds);
-        let questions = Arc::new(Questions::new(Arc::clone(&hub), limit));
+        let questions = Arc::new(Questions::new(Arc::clone(&front), limit));
         let ledger = outbox.ledger.clone();
         Arc::new_cyclic(|this: &Weak<Self>| {
-            let tools = GatewayTools::new(this.clone());
             let asking = Asking::new(Arc::clone(&questions), this.clone());
-            let (own, this) = (this.clone(), this.clone());
+            let of_events = this.clone();
             // Runs end with the process: one that is dropped leaves its session as a crash does, and the next start
             // continues it. An aborted one would be over.
             let driver = Driver::with_tools(
                 engine(home.http_options()),
                 CancellationToken::new(),
                 Arc::new(move |key, event| {
-                    if let Some(this) = this.upgrade() {
+                    if let Some(this) = of_events.upgrade() {
                         this.heed(key, &event);
                     }
                 }),
                 Some(Arc::new(asking) as Arc<dyn Approver>),
-                Some(Arc::new(tools)),
+                Some(make_tools(this.clone())),
             );
             Self {
-                telemetry: Arc::new(Telemetry::new(config)),
                 current,
-                driver,
-                live: Live::new(ledger.clone(), Arc::clone(&outbox)),
-                metrics: Arc::clone(&outbox.metrics),
+                desks: Desks::new(driver),
+                watchers: Watchers::new(front, &outbox),
+                approvals: Approvals::new(questions, ledger.clone()),
+                schedule: Planned::new(&ledger, pairings),
+                children: Children::new(ledger),
+                process: Process::new(tasks, this.clone()),
                 outbox,
-                hub,
-                book: Arc::new(Book::new(Arc::clone(ledger.claims()))),
-                routes: Routes::new(Arc::clone(ledger.claims().store())),
-                questions,
-                asked: Asked::default(),
-                usage: Arc::new(UsageBook::new(ledger.clone())),
-                desks: Mutex::default(),
-                elsewhere: Mutex::default(),
-                open: AtomicUsize::new(0),
-                pictures: AtomicUsize::new(0),
-                waiting: Mutex::default(),
-                nodes,
-                children: Children::new(ledger.clone()),
-                ledger,
-                closing: CancellationToken::new(),
-                tasks,
-                links: OnceLock::new(),
-                restarting: Mutex::default(),
-                process: uuid::Uuid::new_v4().to_string(),
-                restart: CancellationToken::new(),
-                this: own,
             }
         })
     }
 
-    /// Introduces the server and the routing.
-    pub(crate) fn link(&self, links: Links) {
-        // The first ones stay; there are no others.
-        let _ = self.links.set(links);
-    }
-
     /// Continues everything that an earlier process left. Returns how many messages have no answer.
     pub(crate) async fn recover(self: &Arc<Self>) -> Result<usize, GatewayError> {
-        self.ledger.sweep().await?;
+        self.ledger().sweep().await?;
         let this = Arc::downgrade(self);
-        self.tasks.spawn(async move {
+        self.process.tasks.spawn(async move {
             loop {
                 tokio::time::sleep(SWEEP).await;
                 let Some(this) = this.upgrade() else { return };
                 this.sweep_copies(KEPT).await;
-                if let Err(error) = this.ledger.sweep().await {
+                if let Err(error) = this.ledger().sweep().await {
                     tracing::warn!(%error, "old records are not removed; trying again in an hour");
                 }
             }
         });
-        let usage = Arc::clone(&self.usage);
-        self.tasks.spawn(async move { usage.record().await });
-        let telemetry = Arc::clone(&self.telemetry);
-        self.tasks.spawn(async move { telemetry.exporter.run().await });
         self.children.load().await?;
-        if self.ledger.claims().is_shared() {
+        if self.ledger().claims().is_shared() {
             // The rest is done for each session that this process gets, and each account.
             return self.look().await;
         }
         self.end_cut_questions(None).await?;
-        self.outbox.push(self.ledger.unsent_parts().await?);
+        self.outbox.push(self.ledger().unsent_parts().await?);
         self.look().await
     }
 
@@ -296,13 +194,13 @@ impl Delivery {
             tokio::pin!(settled);
             // From here on, no end of the message is missed.
             settled.as_mut().enable();
-            let now = self.ledger.message(id).await?;
+            let now = self.ledger().message(id).await?;
             if now.as_ref().is_none_or(|row| row.state != MessageState::Open) {
                 break now;
             }
             tokio::select! {
                 () = settled => {}
-                () = &mut until => break self.ledger.message(id).await?,
+                () = &mut until => break self.ledger().message(id).await?,
             }
         };
         let mut waiters = self.waiters();
@@ -317,7 +215,7 @@ impl Delivery {
     pub(crate) async fn parts(&self, ids: &[PartId]) -> Result<Vec<Outgoing>, GatewayError> {
         let mut parts = Vec::with_capacity(ids.len());
         for id in ids {
-            parts.extend(self.ledger.part(id).await?);
+            parts.extend(self.ledger().part(id).await?);
         }
         Ok(parts)
     }
@@ -352,7 +250,7 @@ impl Delivery {
         let desk = self.desks().get(key.as_str()).cloned();
         let Some(desk) = desk else { return false };
         !desk.is_idle()
-            || self.hub.has_waiting(key.as_str())
+            || self.watchers.front.has_waiting(key.as_str())
             || desk.session.jobs().await.iter().any(|job| job.is_running())
     }
 
@@ -364,7 +262,7 @@ impl Delivery {
 
     /// How many messages have no answer.
     pub(crate) fn open_count(&self) -> usize {
-        self.open.load(Ordering::SeqCst)
+        self.desks.open.load(Ordering::SeqCst)
     }
 
     /// Puts a message onto the desk of its session, which is set up with the first message.
@@ -380,17 +278,9 @@ impl Delivery {
             return Ok(());
         }
         // Another gateway may have had it meanwhile, so only the session knows whether it has the message.
-        let source = if self.ledger.claims().is_shared() { Source::Recovered } else { source };
-        let waiting = WaitingMessage {
-            message_id: message.id.clone(),
-            text: message.row.text.clone(),
-            images: message.row.images.len(),
-            accepted_at: message.row.accepted_at,
-        };
-        let mut event = json!(waiting);
-        event["type"] = json!("accepted");
+        let source = if self.ledger().claims().is_shared() { Source::Recovered } else { source };
         // Before a run can take it.
-        self.hub.publish_with(&session, &event, |live| live.accepted(waiting));
+        self.watchers.front.accepted(&message.id, &message.row);
         let mut desks = self.desks();
         // Under the lock: a desk that is removed has no messages.
         if let Some(desk) = desks.get(&session) {
@@ -407,7 +297,8 @@ impl Delivery {
             Err(error) => return Err((error, Box::new(message))),
         };
         config.wake_for_jobs(JobWake::StartTurn);
-        let desk = Arc::new(Desk::new(Session::open(Arc::clone(&self.driver), config, &options)));
+        let desk =
+            Arc::new(Desk::new(Session::open(Arc::clone(&self.desks.driver), config, &options)));
         if message.row.is_heartbeat() {
             desk.session.quiet().add(message.id.entry());
         }
@@ -415,7 +306,7 @@ impl Delivery {
         desks.insert(session, Arc::clone(&desk));
         drop(desks);
         let this = Arc::clone(self);
-        self.tasks.spawn(async move { this.serve(&desk).await });
+        self.process.tasks.spawn(async move { this.serve(&desk).await });
         Ok(())
     }
 
@@ -433,11 +324,56 @@ impl Delivery {
         desks.remove(desk.session.key().as_str()).is_some()
     }
 
+    /// The messages and the parts in the store.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.outbox.ledger
+    }
+
+    /// The parts that are to be sent.
+    pub(crate) fn outbox(&self) -> &Arc<Outbox> {
+        &self.outbox
+    }
+
+    /// Work in progress, shown in chats.
+    pub(crate) fn live(&self) -> &Live {
+        &self.watchers.live
+    }
+
+    /// Questions about tool calls that need an approval.
+    pub(crate) fn questions(&self) -> &Questions {
+        &self.approvals.questions
+    }
+
+    /// Who answered the newest of them.
+    pub(crate) fn answered(&self) -> &Answered {
+        &self.approvals.answered
+    }
+
+    /// The scheduled jobs.
+    pub(crate) fn book(&self) -> &Arc<Book> {
+        &self.schedule.book
+    }
+
+    /// Where people write from.
+    pub(crate) fn routes(&self) -> &Routes {
+        &self.schedule.routes
+    }
+
+    /// The sub-agents.
+    pub(crate) fn children(&self) -> &Children {
+        &self.children
+    }
+
+    /// Fires when the process is to begin anew.
+    pub(crate) fn restart(&self) -> CancellationToken {
+        self.process.restart.clone()
+    }
+
     fn desks(&self) -> MutexGuard<'_, HashMap<String, Arc<Desk>>> {
-        self.desks.lock()
+        self.desks.by_session.lock()
     }
 
     fn waiters(&self) -> MutexGuard<'_, HashMap<MessageId, Arc<Notify>>> {
-        self.waiting.lock()
+        self.desks.waiting.lock()
     }
 }

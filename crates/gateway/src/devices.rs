@@ -4,7 +4,6 @@
 //! lets it in when the owner has approved it. What the device says about its scope is never read.
 
 mod access;
-mod answered;
 mod codes;
 mod scope;
 
@@ -20,7 +19,6 @@ use subtle::ConstantTimeEq as _;
 use tokio_util::sync::CancellationToken;
 
 pub use access::{DeviceChange, change_device, list_devices, new_device_code};
-pub(crate) use answered::Answered;
 pub(crate) use scope::Needs;
 pub use scope::Scope;
 

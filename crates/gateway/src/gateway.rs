@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::{AgentError, Home, load_checked};
-use myclaw_config::{Config, Loaded};
+use myclaw_config::Loaded;
 use myclaw_engine::SystemClock;
 use myclaw_gateway_client::{
     GatewayToken, RunningFile, Say, gateway_address, gateway_directory, store_path,
@@ -21,20 +21,23 @@ use crate::GatewayError;
 use crate::channels::Channels;
 use crate::connect::channels_of;
 use crate::containers::{Containers, MakeHost};
+use crate::counting::Counting;
 use crate::current::{Current, InForce};
-use crate::delivery::{Delivery, Links};
+use crate::delivery::{Delivery, DeliveryParts};
 use crate::devices::Devices;
 use crate::hub::Hub;
 use crate::ledger::{Ledger, now_ms};
 use crate::nodes::Nodes;
 use crate::outbox::Outbox;
-use crate::reload::{Reloader, Reloads, Stamp};
+use crate::reload::{OnConfig, Reloader};
+use crate::reloads::{Reloads, Stamp};
 use crate::routing::{Pairings, Router};
 use crate::schedule::Runner;
 use crate::server::front::Front;
 use crate::server::guard::Tokens;
 use crate::server::{Server, WebChannel};
 use crate::sharing::Sharing;
+use crate::tools::{GatewayTools, LateServer};
 
 /// How long running turns may take to finish after a signal. The next start continues the others.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -91,18 +94,11 @@ impl Gateway {
         let writing = tokio::task::spawn_blocking(move || written.write(&of_file));
         writing.await.map_err(|error| GatewayError::Internal(error.to_string()))??;
         let url = running.url();
-        let (store, hub): (Arc<dyn Store>, _) = (Arc::new(store), Arc::new(Hub::new()));
-        let ledger = Ledger::of(sharing.claims(store));
-        let of_server = Arc::new(WebChannel::new(Arc::clone(&hub)));
-        let channels = Channels::new(of_server, channels_of(&home, &config));
-        let tasks = TaskTracker::new();
-        let files = Arc::clone(&home.stores().outgoing);
-        let outbox = Outbox::new(ledger.clone(), Arc::clone(&channels), files, tasks.clone());
-        let nodes = Nodes::new(Arc::new(Devices::load(ledger.clone()).await?));
-        let pairings = Pairings::load(ledger).await?;
+        let store: Arc<dyn Store> = Arc::new(store);
         let reloads = Reloads::new(&home);
         let current = Current::new(InForce { home, config, found });
-        let delivery = Delivery::new(Arc::clone(&current), outbox, hub, tasks, nodes);
+        let core = core(Ledger::of(sharing.claims(store)), &current).await?;
+        let Core { hub, counting, channels, nodes, pairings, delivery, late_server } = core;
         let recovered = delivery.recover().await?;
         let runner = Runner::new(Arc::clone(&delivery), Arc::new(SystemClock));
         runner.recover().await?;
@@ -110,23 +106,25 @@ impl Gateway {
         let routing =
             Arc::new(Router::new(Arc::clone(&delivery), of_routing, of_channels, pairings));
         let server = Arc::new(Server::new(
-            Arc::clone(&delivery),
-            Arc::clone(&routing),
+            (Arc::clone(&delivery), Arc::clone(&routing)),
+            (hub, Arc::clone(&counting), nodes),
             (Tokens::new(token, running.token.clone()), front),
             Arc::clone(&reloads),
             address,
         ));
-        delivery.link(Links { server: Arc::downgrade(&server), routing: Arc::downgrade(&routing) });
+        // There is one only.
+        let _ = late_server.set(Arc::downgrade(&server));
         let first = current.get();
         let containers = Containers::open(&first.config, host).await.map(Arc::new);
         let problems = containers.iter().flat_map(|it| it.problems(&first.config)).collect();
         if let Some(containers) = &containers {
-            routing.link_containers(Arc::clone(containers));
+            routing.link_groups(Arc::clone(containers) as _);
         }
         let reloader = Reloader {
             current,
             channels,
             delivery,
+            counting,
             runner,
             server,
             reloads,
@@ -148,6 +146,43 @@ impl Gateway {
             problems,
         })
     }
+}
+
+/// What is between the channels and the sessions, and what its events and calls need.
+struct Core {
+    hub: Arc<Hub>,
+    counting: Arc<Counting>,
+    channels: Arc<Channels>,
+    nodes: Arc<Nodes>,
+    pairings: Arc<Pairings>,
+    delivery: Arc<Delivery>,
+    late_server: LateServer,
+}
+
+async fn core(ledger: Ledger, current: &Arc<Current>) -> Result<Core, GatewayError> {
+    let InForce { home, config, .. } = &*current.get();
+    let (hub, tasks) = (Arc::new(Hub::new()), TaskTracker::new());
+    let of_server = Arc::new(WebChannel::new(Arc::clone(&hub)));
+    let channels = Channels::new(of_server, channels_of(home, config));
+    let counting = Arc::new(Counting::new(ledger.clone(), config));
+    counting.begin(&tasks);
+    let (of_outbox, counters) = (Arc::clone(&channels), Arc::clone(&counting));
+    let files = Arc::clone(&home.stores().outgoing);
+    let outbox = Outbox::new(ledger.clone(), of_outbox, files, counters, tasks.clone());
+    let nodes = Nodes::new(Arc::new(Devices::load(ledger.clone()).await?));
+    let pairings = Arc::new(Pairings::load(ledger).await?);
+    let parts = DeliveryParts {
+        current: Arc::clone(current),
+        outbox,
+        front: Arc::clone(&hub) as _,
+        pairings: Arc::clone(&pairings),
+        tasks,
+    };
+    let late_server = LateServer::default();
+    let (of_tools, of_server) = (Arc::clone(&nodes), Arc::clone(&late_server));
+    let make_tools = |delivery| Arc::new(GatewayTools::new(delivery, of_tools, of_server)) as _;
+    let delivery = Delivery::new(parts, Box::new(make_tools));
+    Ok(Core { hub, counting, channels, nodes, pairings, delivery, late_server })
 }
 
 /// What is open before anything else.
@@ -198,9 +233,6 @@ async fn open(home: &Home, sharing: &Sharing) -> Result<Opened, GatewayError> {
     })
 }
 
-/// Heeds a config that will be in force.
-pub type OnConfig = Arc<dyn Fn(&Home, &Config) + Send + Sync>;
-
 /// How serving ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -233,19 +265,18 @@ impl Running {
     /// start continues the others.
     pub async fn serve(self, control: Control) -> Ended {
         let Control { stop, reload, say, on_config } = control;
-        let restart = self.reloader.delivery.restart.clone();
+        let restart = self.reloader.delivery.restart();
         // What a stop ends, a restart ends too.
         let (asked, stop) = (stop.clone(), stop.child_token());
         let (server, runner) =
             (Arc::clone(&self.reloader.server), Arc::clone(&self.reloader.runner));
-        let (routing, nodes) =
-            (Arc::clone(&self.routing), Arc::clone(&self.reloader.delivery.nodes));
+        let (routing, nodes) = (Arc::clone(&self.routing), Arc::clone(&self.reloader.server.nodes));
         let _following = [
             AbortOnDropHandle::new(tokio::spawn(async move { nodes.devices.follow().await })),
             AbortOnDropHandle::new(tokio::spawn(async move { routing.pairings().follow().await })),
             AbortOnDropHandle::new(tokio::spawn(Arc::clone(&self.reloader.delivery).share())),
         ];
-        let claims = Arc::clone(self.reloader.delivery.ledger.claims());
+        let claims = Arc::clone(self.reloader.delivery.ledger().claims());
         self.reloader.channels.receive(self.routing, stop.clone(), claims);
         let hosting = self.containers.map(|containers| {
             let delivery = Arc::downgrade(&self.reloader.delivery);

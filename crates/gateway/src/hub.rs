@@ -23,16 +23,21 @@ use std::time::{Duration, Instant};
 use myclaw_engine::{AgentRunEvent, RunEvent, RunOutcome};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::delivery::for_people;
+use crate::failure_text::for_people;
+use crate::front::Front;
+use crate::ledger::now_ms;
+use crate::rows::{Incoming, MessageId, MessageState};
 
 mod kept;
 mod live;
 
 use kept::Kept;
 pub(crate) use kept::{Joined, Since};
-pub(crate) use live::{Live, Report, WaitingMessage};
+pub(crate) use live::Live;
+use live::{Report, WaitingMessage};
 
 /// Most events that are kept of a session: several seconds of a fast model.
 const MOST_EVENTS: u64 = 1_024;
@@ -118,22 +123,8 @@ impl Hub {
         self.publish_with(session, event, |_| {});
     }
 
-    /// Adds an event of a run.
-    pub(crate) fn publish_run(&self, session: &str, event: &RunEvent) {
-        let for_clients = for_clients(event);
-        self.add(session, |sequence, at| {
-            sequence.live.heed(&event.kind);
-            sequence.kept.add_of_run(at, for_clients.as_ref().unwrap_or(event))
-        });
-    }
-
     /// Adds an event that changes the state that new watchers get first.
-    pub(crate) fn publish_with(
-        &self,
-        session: &str,
-        event: &impl Serialize,
-        change: impl FnOnce(&mut Live),
-    ) {
+    fn publish_with(&self, session: &str, event: &impl Serialize, change: impl FnOnce(&mut Live)) {
         self.add(session, |sequence, at| {
             change(&mut sequence.live);
             sequence.kept.add(at, event)
@@ -179,11 +170,6 @@ impl Hub {
         self.with(session, |sequence| {
             sequence.watchers.retain(|other| !other.ptr_eq(watcher));
         });
-    }
-
-    /// Whether a message waits in a session that no run has taken.
-    pub(crate) fn has_waiting(&self, session: &str) -> bool {
-        self.with(session, |sequence| sequence.live.has_waiting())
     }
 
     /// The number of the newest event of a session.
@@ -249,6 +235,50 @@ impl Hub {
             }
             round.sessions.push_back(session);
         }
+    }
+}
+
+impl Front for Hub {
+    fn publish(&self, session: &str, event: &Value) {
+        Self::publish(self, session, event);
+    }
+
+    fn publish_run(&self, session: &str, event: &RunEvent) {
+        let for_clients = for_clients(event);
+        self.add(session, |sequence, at| {
+            sequence.live.heed(&event.kind);
+            sequence.kept.add_of_run(at, for_clients.as_ref().unwrap_or(event))
+        });
+    }
+
+    fn accepted(&self, id: &MessageId, row: &Incoming) {
+        let waiting = WaitingMessage {
+            message_id: id.clone(),
+            text: row.text.clone(),
+            images: row.images.len(),
+            accepted_at: row.accepted_at,
+        };
+        let mut event = json!(waiting);
+        event["type"] = json!("accepted");
+        self.publish_with(&row.session, &event, |live| live.accepted(waiting));
+    }
+
+    fn ended(&self, id: &MessageId, row: &Incoming, state: &MessageState) {
+        let event = json!({"type": "message", "messageId": id, "outcome": state});
+        self.publish_with(&row.session, &event, |live| match state {
+            MessageState::Reported { class, message: why, .. } => live.reported(Report {
+                message_id: id.clone(),
+                text: row.text.clone(),
+                class: class.clone(),
+                message: why.clone(),
+                ts: now_ms(),
+            }),
+            _ => live.answered(id),
+        });
+    }
+
+    fn has_waiting(&self, session: &str) -> bool {
+        self.with(session, |sequence| sequence.live.has_waiting())
     }
 }
 

@@ -20,10 +20,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::GatewayError;
-use crate::delivery::media::without_files;
 use crate::ledger::{Ledger, now_ms};
+use crate::named_files::without_files;
 use crate::outbox::Outbox;
-use crate::rows::Route;
+use crate::route::Route;
 
 /// The previews that are shown.
 const PREVIEWS: Records<Preview> = Records::new("preview");

@@ -74,7 +74,7 @@ impl Metrics {
     }
 
     /// Counts messages that got an answer or a report. Each has the time in milliseconds that this took.
-    pub(crate) fn ended(&self, messages: impl ExactSizeIterator<Item = u64>, kind: PartKind) {
+    pub(crate) fn ended(&self, messages: &[u64], kind: PartKind) {
         let counter = match kind {
             PartKind::Reply => &self.answered,
             PartKind::Report => &self.reported,
@@ -82,7 +82,7 @@ impl Metrics {
         counter.fetch_add(messages.len() as u64, Ordering::Relaxed);
         let mut turns = self.turns.lock();
         for milliseconds in messages {
-            let seconds = milliseconds as f64 / 1_000.0;
+            let seconds = *milliseconds as f64 / 1_000.0;
             turns.count += 1;
             turns.seconds += seconds;
             if let Some(range) = RANGES.iter().position(|end| seconds <= *end) {

@@ -22,9 +22,10 @@ use to_send::to_send;
 
 use crate::GatewayError;
 use crate::channels::Channels;
+use crate::counters::Counters;
 use crate::ledger::{Ledger, UnsentPart};
-use crate::metrics::Metrics;
-use crate::rows::{Act, ActOn, Outgoing, PartId, PartState, Route};
+use crate::route::Route;
+use crate::rows::{Act, ActOn, Outgoing, PartId, PartState};
 
 /// Most attempts to send a part. With the pauses between them they take about a day.
 const MOST_ATTEMPTS: u32 = 300;
@@ -54,7 +55,7 @@ pub(crate) struct Outbox {
     /// Whether no further sending is begun.
     is_resting: AtomicBool,
     /// Counts what becomes of the parts.
-    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) counters: Arc<dyn Counters>,
     /// Itself, for what it has to send because of what it sends.
     this: Weak<Self>,
 }
@@ -64,10 +65,11 @@ impl Outbox {
         ledger: Ledger,
         channels: Arc<Channels>,
         files: Arc<dyn Blobs>,
+        counters: Arc<dyn Counters>,
         tasks: TaskTracker,
     ) -> Arc<Self> {
         Arc::new_cyclic(|this| {
-            let (routes, ended, metrics) = (Mutex::default(), Notify::new(), Arc::default());
+            let (routes, ended) = (Mutex::default(), Notify::new());
             let (sending, is_resting) = (AtomicUsize::new(0), AtomicBool::new(false));
             let this = Weak::clone(this);
             let known = Mutex::default();
@@ -81,7 +83,7 @@ impl Outbox {
                 tasks,
                 sending,
                 is_resting,
-                metrics,
+                counters,
                 this,
             }
         })
@@ -391,7 +393,7 @@ impl Outbox {
             }
             _ => {}
         }
-        self.metrics.delivered(channel, &state);
+        self.counters.delivered(channel, &state);
         if state == PartState::Uncertain {
             part.row.state = state;
             // What the tool `message` sent is for the model to tell, which gets the outcome of its call. There is no notice of a

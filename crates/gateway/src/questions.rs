@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use crate::hub::Hub;
+use crate::front::Front;
 use crate::ledger::now_ms;
 
 /// Most questions at the same time. A further one is answered with no.
@@ -111,7 +111,7 @@ struct Open {
 
 /// The questions that wait for an answer.
 pub(crate) struct Questions {
-    hub: Arc<Hub>,
+    front: Arc<dyn Front>,
     /// How long the agent waits for an answer, in milliseconds.
     limit: AtomicU64,
     open: Mutex<BTreeMap<String, Open>>,
@@ -136,16 +136,16 @@ impl Drop for Waiting<'_> {
         let event =
             json!({"type": "approval_closed", "id": id, "answer": answer, "answeredBy": by});
         for session in self.question.sessions() {
-            self.questions.hub.publish(session, &event);
+            self.questions.front.publish(session, &event);
         }
     }
 }
 
 impl Questions {
     /// `limit` is how long the agent waits for an answer.
-    pub(crate) fn new(hub: Arc<Hub>, limit: Duration) -> Self {
+    pub(crate) fn new(front: Arc<dyn Front>, limit: Duration) -> Self {
         let questions = Self {
-            hub,
+            front,
             limit: AtomicU64::default(),
             open: Mutex::default(),
             above: Mutex::default(),
@@ -248,7 +248,7 @@ impl Questions {
         let mut event = json!(question);
         event["type"] = json!("approval");
         for session in question.sessions() {
-            self.hub.publish(session, &event);
+            self.front.publish(session, &event);
         }
         Ok(Waiting { questions: self, question, answering, answer: None })
     }

@@ -4,27 +4,27 @@
 //! saving (in place, by renaming, through links), and needs nothing from the system that could run out. A file is read
 //! when it has not changed for a moment. One that cannot be used changes nothing; it is reported once.
 
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::{AgentError, Home, load_checked};
 use myclaw_config::Config;
 use myclaw_gateway_client::{GatewayToken, RunningFile, Say, gateway_address, gateway_directory};
-use serde::Serialize;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::GatewayError;
 use crate::channels::{ChannelChanges, Channels};
 use crate::connect::channels_of;
+use crate::counting::Counting;
 use crate::current::{Current, InForce};
 use crate::delivery::Delivery;
 use crate::ledger::now_ms;
+use crate::reloads::{ReloadState, Reloads, Stamp};
 use crate::schedule::Runner;
 use crate::server::Server;
 use crate::server::front::Front;
-use crate::{GatewayError, OnConfig};
 
 /// Pause between two looks at the files.
 const POLL: Duration = Duration::from_secs(1);
@@ -32,96 +32,15 @@ const POLL: Duration = Duration::from_secs(1);
 const AT_REST: Duration = Duration::from_millis(100);
 /// Most waits for that. A file that changes all the time is read in between.
 const MOST_WAITS: u32 = 20;
-/// Longest wait for a file that this process has just written to be in force or refused. Channels may connect anew.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// What tells two versions of a file apart: its number on the disk, its size, and its times in nanoseconds.
-type FileStamp = Option<(u64, u64, i128, i128)>;
-
-/// The versions of the files that a config comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stamp(Vec<FileStamp>);
-
-impl Stamp {
-    /// Looks at the config file and the `.env` of the state directory. Blocks.
-    pub(crate) fn of(home: &Home) -> Self {
-        let stamp = |path: &Path| -> FileStamp {
-            let found = std::fs::metadata(path).ok()?;
-            let time =
-                |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
-            let changed = time(found.ctime(), found.ctime_nsec());
-            Some((found.ino(), found.len(), time(found.mtime(), found.mtime_nsec()), changed))
-        };
-        let variables = home.paths.state_dir().join(".env");
-        Self(vec![stamp(home.paths.config_file()), stamp(&variables)])
-    }
-}
-
-/// How the newest reload ended, for clients.
-pub(crate) struct Reloads {
-    state: watch::Sender<ReloadState>,
-    /// Triggers an immediate check of the files.
-    asked: Notify,
-}
-
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ReloadState {
-    file: PathBuf,
-    /// When the config in force was read, in milliseconds since the Unix epoch.
-    loaded_at: u64,
-    /// Why the file as it is now is not in force.
-    problem: Option<String>,
-    /// Keys whose new values count after a restart.
-    needs_restart: Vec<&'static str>,
-    /// The versions of the files that were read.
-    #[serde(skip)]
-    stamp: Option<Stamp>,
-}
-
-impl Reloads {
-    pub(crate) fn new(home: &Home) -> Arc<Self> {
-        let state = ReloadState {
-            file: home.paths.config_file().to_owned(),
-            loaded_at: now_ms(),
-            problem: None,
-            needs_restart: Vec::new(),
-            stamp: None,
-        };
-        Arc::new(Self { state: watch::Sender::new(state), asked: Notify::new() })
-    }
-
-    pub(crate) fn state(&self) -> ReloadState {
-        self.state.borrow().clone()
-    }
-
-    fn set(&self, state: ReloadState) {
-        self.state.send_replace(state);
-    }
-
-    /// Reloads the files and waits for the result. `None` if there is none in time, because they
-    /// changed again or the gateway stops.
-    pub(crate) async fn now(&self, home: &Home) -> Option<ReloadState> {
-        let home = home.clone();
-        let stamp = tokio::task::spawn_blocking(move || Stamp::of(&home)).await.ok()?;
-        let mut states = self.state.subscribe();
-        self.asked.notify_one();
-        let of_these = states.wait_for(|state| state.stamp.as_ref() == Some(&stamp));
-        tokio::time::timeout(PATIENCE, of_these).await.ok()?.ok().map(|state| state.clone())
-    }
-}
-
-impl ReloadState {
-    pub(crate) fn is_current(&self) -> bool {
-        self.problem.is_none()
-    }
-}
+/// Heeds a config that will be in force.
+pub type OnConfig = Arc<dyn Fn(&Home, &Config) + Send + Sync>;
 
 /// Everything that a new config concerns.
 pub(crate) struct Reloader {
     pub(crate) current: Arc<Current>,
     pub(crate) channels: Arc<Channels>,
     pub(crate) delivery: Arc<Delivery>,
+    pub(crate) counting: Arc<Counting>,
     pub(crate) runner: Arc<Runner>,
     pub(crate) server: Arc<Server>,
     pub(crate) reloads: Arc<Reloads>,
@@ -228,6 +147,7 @@ impl Reloader {
 
     async fn put_into_force(&self, new: Arc<InForce>, say: &Say) -> bool {
         self.current.replace(Arc::clone(&new));
+        self.counting.telemetry.exporter.use_config(&new.config);
         // Sessions resolve their agents again, which may read the session index.
         let (delivery, of_sessions) = (Arc::clone(&self.delivery), Arc::clone(&new));
         let changing = tokio::task::spawn_blocking(move || delivery.use_config(&of_sessions));

@@ -7,6 +7,7 @@ mod access;
 mod answers;
 mod bindings;
 mod command;
+mod groups;
 mod intake;
 mod pairing;
 mod session;
@@ -21,20 +22,22 @@ use myclaw_channels::{
     Action, Arrival, Change, Channel, ChatKind, Part, PartKind, Receipt, SOCKET, WEBHOOK,
 };
 use myclaw_config::{AckReactionScope, Config, Persona};
-use myclaw_session::{PeerKind, SessionKey};
+use myclaw_session::SessionKey;
 use myclaw_store::Records;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::GatewayError;
 use crate::channels::Channels;
-use crate::containers::{Containers, binding_of};
 use crate::current::Current;
-use crate::delivery::{Delivery, GroupMessage, MessageFile, NewMessage, for_people};
+use crate::delivery::{Delivery, GroupMessage};
+use crate::failure_text::for_people;
 use crate::ledger::now_ms;
-use crate::rows::{Incoming, MessageId, MessageState, Origin, Route};
+use crate::message::NewMessage;
+use crate::route::Route;
+use crate::rows::{Incoming, MessageId, MessageState, Origin};
 use access::Access;
-use bindings::agent_of;
+use bindings::{agent_of, binding_of};
 pub(crate) use command::Command;
 pub(crate) use pairing::{Pairing, Pairings};
 pub use pairing::{PairingChange, change_pairing, list_pairings};
@@ -51,11 +54,11 @@ pub(crate) struct Router {
     delivery: Arc<Delivery>,
     current: Arc<Current>,
     channels: Arc<Channels>,
-    pairings: Pairings,
+    pairings: Arc<Pairings>,
     /// The newest dropped messages, for the owner.
     dropped: Mutex<VecDeque<Value>>,
     /// The host of containers, if the gateway runs one.
-    containers: OnceLock<Arc<Containers>>,
+    groups: OnceLock<Arc<dyn Groups>>,
 }
 
 impl Router {
@@ -63,30 +66,21 @@ impl Router {
         delivery: Arc<Delivery>,
         current: Arc<Current>,
         channels: Arc<Channels>,
-        pairings: Pairings,
+        pairings: Arc<Pairings>,
     ) -> Self {
-        let (dropped, containers) = (Mutex::default(), OnceLock::new());
-        Self { delivery, current, channels, pairings, dropped, containers }
+        let (dropped, groups) = (Mutex::default(), OnceLock::new());
+        Self { delivery, current, channels, pairings, dropped, groups }
     }
 
     /// Introduces the host of containers.
-    pub(crate) fn link_containers(&self, containers: Arc<Containers>) {
+    pub(crate) fn link_groups(&self, groups: Arc<dyn Groups>) {
         // There is one only.
-        let _ = self.containers.set(containers);
+        let _ = self.groups.set(groups);
     }
 
     /// An account of a channel.
     pub(crate) fn channel(&self, name: &str, account: &str) -> Option<Arc<dyn Channel>> {
         self.channels.find(name, account)
-    }
-
-    /// Whether the agent may write to a chat from which somebody has written before: the rules for who may write hold in
-    /// both directions.
-    ///
-    /// # Errors
-    /// It may not; the text says why.
-    pub(crate) fn check_may_write(&self, route: &Route, kind: PeerKind) -> Result<(), String> {
-        access::check_may_write(&self.current.config(), route, kind, &self.pairings)
     }
 
     /// The channel, the account and the name of the state of each.
@@ -102,7 +96,7 @@ impl Router {
     /// `before`, only messages that are older than this part.
     pub(crate) async fn describe(&self, before: Option<&str>) -> Result<Value, GatewayError> {
         let channels = self.channels.describe();
-        let trouble = self.delivery.ledger.trouble().await?;
+        let trouble = self.delivery.ledger().trouble().await?;
         let count = trouble.len();
         let skipped = match before {
             Some(part) => {
@@ -141,7 +135,7 @@ impl Router {
     async fn route_version(&self, mut arrival: Arrival) -> Result<Receipt, GatewayError> {
         let route = route_of(&arrival);
         let id = MessageId::of(&route, &arrival.source_id);
-        if let Some(known) = self.delivery.ledger.message(&id).await? {
+        if let Some(known) = self.delivery.ledger().message(&id).await? {
             return match is_other(&known, &arrival) {
                 true => Err(GatewayError::OtherMessage),
                 false => Ok(receipt(&id, &known.state)),
@@ -230,7 +224,7 @@ impl Router {
     /// Whether a message is new and will be answered.
     async fn wants(&self, mut arrival: Arrival) -> Result<bool, GatewayError> {
         let id = MessageId::of(&route_of(&arrival), &arrival.source_id);
-        if self.delivery.ledger.message(&id).await?.is_some() {
+        if self.delivery.ledger().message(&id).await?.is_some() {
             return Ok(false);
         }
         let config = self.current.config();
@@ -253,7 +247,7 @@ impl Router {
         for passage in std::mem::take(&mut arrival.passages) {
             if let Some(earlier) = &passage.earlier {
                 let id = MessageId::of(route, &earlier.source_id);
-                let known = self.delivery.ledger.message(&id).await?;
+                let known = self.delivery.ledger().message(&id).await?;
                 let is_of_thread = known.is_some_and(|row| row.route == *route);
                 if is_of_thread || !access::is_heard(config, arrival, &earlier.sender) {
                     continue;
@@ -342,7 +336,7 @@ impl Router {
     ) -> Result<Receipt, GatewayError> {
         let route = route_of(arrival);
         let id = MessageId::of(&route, &arrival.source_id);
-        match self.delivery.ledger.message(&id).await? {
+        match self.delivery.ledger().message(&id).await? {
             Some(known) => Ok(receipt(&id, &known.state)),
             None => self.drop(arrival, route, reason, None).await,
         }
@@ -455,16 +449,13 @@ fn is_final(error: &GatewayError) -> bool {
     }
 }
 
-pub(crate) use bindings::matches;
+pub(crate) use access::check_may_write;
+pub(crate) use bindings::bindings;
+pub(crate) use groups::{Groups, Handed};
 pub(crate) use versions::says;
 pub(crate) use wording::{
     ShownFile, as_one_text, content, edited, file_name, files, quote, text_of,
 };
-
-/// A file that came with a message, before it is stored.
-pub(crate) fn message_file(name: String, bytes: Vec<u8>) -> MessageFile {
-    MessageFile { name, bytes }
-}
 
 #[cfg(test)]
 mod tests;

@@ -7,12 +7,12 @@ use myclaw_session::EntryId;
 use std::fmt;
 use std::ops::Range;
 
-use myclaw_channels::{Button, EMAIL, SOCKET, WEBHOOK};
+use myclaw_channels::Button;
 use myclaw_store::Blob;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
-use crate::server::CHANNEL;
+use crate::route::Route;
 
 /// Hexadecimal digits of an id: 128 bits of a hash, so that nobody can choose two messages with the same id.
 const ID_DIGITS: usize = 32;
@@ -27,25 +27,6 @@ pub struct MessageId(String);
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PartId(String);
-
-/// Where the answer to a message goes. It is fixed when the message arrives.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Route {
-    /// The channel, such as `web`.
-    pub channel: String,
-    /// The account of the channel.
-    pub account: String,
-    /// The chat within the account.
-    pub chat: String,
-}
-
-impl Route {
-    /// Whether people chat there. The texts of the other channels are letters, payloads, and what the program's own
-    /// clients show.
-    pub(crate) fn is_chat(&self) -> bool {
-        ![EMAIL, WEBHOOK, SOCKET, CHANNEL].contains(&&*self.channel)
-    }
-}
 
 /// A message that came in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -347,27 +328,6 @@ pub enum PartState {
     },
     /// It may have been delivered, and the channel cannot say.
     Uncertain,
-}
-
-/// The channel of routes on which nothing is sent.
-const NOWHERE: &str = "none";
-
-impl Route {
-    /// A route on which nothing is sent: what is said stays in the session.
-    pub fn nowhere() -> Self {
-        Self::internal(NOWHERE)
-    }
-
-    /// A route of the gateway itself.
-    pub(crate) fn internal(channel: &str) -> Self {
-        let [channel, account, chat] = [channel, "", ""].map(str::to_owned);
-        Self { channel, account, chat }
-    }
-
-    /// Whether something can be sent on it.
-    pub(crate) fn leads_somewhere(&self) -> bool {
-        self.channel != NOWHERE
-    }
 }
 
 impl Incoming {

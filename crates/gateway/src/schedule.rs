@@ -2,7 +2,7 @@
 //!
 //! A job has occurrences: `book` keeps both in the store. `runner` waits for the time of an occurrence and makes it a
 //! message, in one transaction; from there on delivery answers it once. `service` answers requests about jobs, which
-//! come from the command line, from programs (`http`) and from the agent (`tool`).
+//! come from the command line, from programs (`http`) and from the agent (the tool `cron`).
 
 mod access;
 mod book;
@@ -13,7 +13,6 @@ mod request;
 mod routes;
 mod runner;
 mod service;
-mod tool;
 
 pub use access::cron;
 pub(crate) use book::Book;
@@ -28,9 +27,6 @@ pub use request::{CronAction, CronRequest, JobFields, ScheduleFields, WakeMode};
 pub(crate) use routes::Routes;
 pub(crate) use runner::Runner;
 pub(crate) use service::{Answer, Asker, Service};
-pub(crate) use tool::CronTool;
-#[cfg(test)]
-pub(crate) use tool::DECLARATION as CRON_DECLARATION;
 
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@
 mod accept;
 mod agents;
 mod answer;
+mod attachments;
 mod bodies;
 mod channels;
 pub(crate) mod config;
@@ -46,17 +47,15 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use self::front::{CurrentFront, Front};
+use crate::counting::Counting;
 use crate::delivery::Delivery;
-use crate::devices::{Answered, Login, Scope};
+use crate::devices::{Login, Scope};
 use crate::hub::Hub;
-use crate::reload::Reloads;
+use crate::nodes::Nodes;
+use crate::reloads::Reloads;
+use crate::route::{OWNERS_ACCOUNT, Route, WEB};
 use crate::routing::Router as Routing;
-use crate::rows::Route;
 
-/// Name of the channel.
-pub(crate) const CHANNEL: &str = "web";
-/// The account of clients with the gateway's own token.
-pub(crate) const OWNERS_ACCOUNT: &str = "default";
 /// Largest body of a request, and largest frame of a WebSocket, in bytes: room for a message with pictures.
 const MAX_BODY: usize = 6 * 1024 * 1024;
 /// Largest file that clients can download, in bytes.
@@ -68,11 +67,14 @@ const MOST_SOCKETS: usize = 2_048;
 /// What all requests share.
 pub(crate) struct Server {
     delivery: Arc<Delivery>,
+    /// The events that clients see.
+    hub: Arc<Hub>,
+    counting: Arc<Counting>,
+    pub(crate) nodes: Arc<Nodes>,
     /// Between the other channels and the sessions.
     routing: Arc<Routing>,
     tokens: guard::Tokens,
     front: CurrentFront,
-    answered: Answered,
     /// The requests of MCP clients that are being answered.
     mcp: mcp::Exchange,
     /// How the newest reload of the config ended.
@@ -93,14 +95,13 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(
-        delivery: Arc<Delivery>,
-        routing: Arc<Routing>,
+        (delivery, routing): (Arc<Delivery>, Arc<Routing>),
+        (hub, counting, nodes): (Arc<Hub>, Arc<Counting>, Arc<Nodes>),
         (tokens, front): (guard::Tokens, Front),
         reloads: Arc<Reloads>,
         address: SocketAddr,
     ) -> Self {
         Self {
-            answered: Answered::new(delivery.ledger.clone()),
             mcp: mcp::Exchange::default(),
             routing,
             tokens,
@@ -114,6 +115,9 @@ impl Server {
             begun: Instant::now(),
             is_search_prepared: AtomicBool::new(false),
             delivery,
+            hub,
+            counting,
+            nodes,
             stop: CancellationToken::new(),
         }
     }
@@ -171,7 +175,7 @@ impl Server {
             .merge(logs::routes())
             .merge(security::routes())
             .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
-            .merge(crate::usage::routes(Arc::clone(&self.delivery)))
+            .merge(crate::usage::routes(Arc::clone(&self.counting)))
             .route("/v1/responses", post(openai::create))
             .route("/v1/responses/{id}", get(openai::retrieve).delete(openai::remove))
             .route("/v1/responses/{id}/cancel", post(openai::cancel))
@@ -188,6 +192,7 @@ impl Server {
     pub(crate) async fn close(&self, patience: Duration) {
         self.stop.cancel();
         self.delivery.close(tokio::time::sleep(patience)).await;
+        self.counting.close().await;
     }
 }
 
@@ -198,7 +203,7 @@ fn route(login: &Login) -> Route {
         (None, _) | (_, Scope::Owner) => OWNERS_ACCOUNT,
         (Some((id, _)), _) => id,
     };
-    let [channel, account, chat] = [CHANNEL, account, "owner"].map(str::to_owned);
+    let [channel, account, chat] = [WEB, account, "owner"].map(str::to_owned);
     Route { channel, account, chat }
 }
 
@@ -211,7 +216,7 @@ pub(crate) struct WebChannel {
 
 impl WebChannel {
     pub(crate) fn new(hub: Arc<Hub>) -> Self {
-        Self { account: Account::new(CHANNEL, DEFAULT_ACCOUNT), hub }
+        Self { account: Account::new(WEB, DEFAULT_ACCOUNT), hub }
     }
 }
 

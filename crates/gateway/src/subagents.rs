@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::GatewayError;
 use crate::ledger::{Ledger, OVER, now_ms};
-use crate::rows::{MessageId, Route, hash};
+use crate::route::Route;
+use crate::rows::{MessageId, hash};
 
 const CHILDREN: Records<Child> = Records::new("subagent");
 /// Queue of the running ones, by the time of their beginning.

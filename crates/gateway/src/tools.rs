@@ -1,5 +1,8 @@
 //! The tools that sessions of the gateway have besides those of the config.
 
+mod answer;
+mod call;
+mod cron;
 mod message;
 mod nodes;
 mod process;
@@ -10,41 +13,35 @@ use std::sync::{Arc, Weak};
 
 use myclaw_agent::speech::speaker;
 use myclaw_agent::{FrontEndTools, SessionConfig};
-use myclaw_engine::{ProgramRequest, Tool, ToolError, ToolOutput};
+use myclaw_engine::{ProgramRequest, Tool};
 use myclaw_llm::ToolSchema;
 use myclaw_session::CLI_CHANNEL;
-use serde_json::Value;
 
 use crate::delivery::Delivery;
-use crate::delivery::media::NOTE;
-use crate::schedule::CronTool;
+use crate::named_files::NOTE;
+use crate::nodes::Nodes;
+pub(crate) use call::LateServer;
+use cron::CronTool;
 use nodes::NodesTool;
 use session::{Kind, SessionTool};
-
-/// The gateway behind a tool.
-///
-/// # Errors
-/// It is about to stop.
-pub(crate) fn running(delivery: &Weak<Delivery>) -> Result<Arc<Delivery>, ToolError> {
-    let stopping = || ToolError::Failed("the gateway is about to stop; try again later".to_owned());
-    delivery.upgrade().ok_or_else(stopping)
-}
-
-/// The result of a tool that answers with a value.
-pub(crate) fn output(value: &Value) -> ToolOutput {
-    ToolOutput::text(serde_json::to_string_pretty(value).unwrap_or_default())
-}
 
 /// Makes the tools of a session.
 pub(crate) struct GatewayTools {
     delivery: Weak<Delivery>,
+    nodes: Arc<Nodes>,
+    server: LateServer,
     /// Description of each kind for the model. All sessions share it.
     kinds: [(Kind, Arc<ToolSchema>); Kind::ALL.len()],
 }
 
 impl GatewayTools {
-    pub(crate) fn new(delivery: Weak<Delivery>) -> Self {
-        Self { delivery, kinds: Kind::ALL.map(|kind| (kind, Arc::new(kind.schema()))) }
+    pub(crate) fn new(delivery: Weak<Delivery>, nodes: Arc<Nodes>, server: LateServer) -> Self {
+        Self {
+            delivery,
+            nodes,
+            server,
+            kinds: Kind::ALL.map(|kind| (kind, Arc::new(kind.schema()))),
+        }
     }
 }
 
@@ -55,7 +52,7 @@ impl FrontEndTools for GatewayTools {
     /// talks with its parent, and with nobody else.
     fn tools(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>> {
         let key = session.session_key.as_str();
-        let child = self.delivery.upgrade().and_then(|delivery| delivery.children.get(key));
+        let child = self.delivery.upgrade().and_then(|delivery| delivery.children().get(key));
         let depth = child.as_ref().map_or(0, |child| child.depth);
         let rules = session.config.subagents(&session.agent.id);
         let is_offered = |kind: Kind| match kind {
@@ -70,11 +67,12 @@ impl FrontEndTools for GatewayTools {
         if session.is_main() {
             let agent = session.agent.id.to_string();
             tools.push(Arc::new(CronTool::new(self.delivery.clone(), agent)));
-            tools.push(Arc::new(NodesTool::new(self.delivery.clone(), session)));
+            tools.push(Arc::new(NodesTool::new(Arc::clone(&self.nodes), session)));
         }
         for kind in self.kinds.iter().filter(|(kind, _)| is_offered(*kind)) {
             let (delivery, caller) = (self.delivery.clone(), Arc::clone(&caller));
-            tools.push(Arc::new(SessionTool::new(kind.clone(), delivery, caller)));
+            let server = Arc::clone(&self.server);
+            tools.push(Arc::new(SessionTool::new(kind.clone(), (delivery, server), caller)));
         }
         tools
     }

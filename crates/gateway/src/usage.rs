@@ -6,6 +6,7 @@
 
 mod access;
 mod book;
+mod bucket;
 mod http;
 mod request;
 
@@ -14,23 +15,12 @@ use serde::{Deserialize, Serialize};
 
 pub use access::usage;
 pub(crate) use book::UsageBook;
+pub use bucket::Bucket;
 pub(crate) use http::routes;
-pub use request::{Bucket, Group, UsageAnswer, UsageBucket, UsageRequest, UsageRow};
+pub use request::{Group, UsageAnswer, UsageBucket, UsageRequest, UsageRow};
 
 /// The name of what has no row of its own.
 const OTHER: &str = "other";
-
-/// Who made a call.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Caller {
-    /// As `provider/model`.
-    pub(crate) model: String,
-    pub(crate) agent: String,
-    /// Where the message came from that is answered: a channel, `schedule`, `heartbeat`, or `none`.
-    pub(crate) channel: String,
-    /// The session's key.
-    pub(crate) session: String,
-}
 
 /// What was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

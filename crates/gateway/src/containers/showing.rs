@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::{PART, route_to};
 use crate::delivery::Delivery;
-use crate::rows::Route;
+use crate::route::Route;
 
 /// The groups that are shown.
 pub(super) struct Showing {
@@ -46,8 +46,8 @@ impl Showing {
         let working = self.working.lock();
         if let Some(written) = working.get(&binding.folder) {
             let shown = name(&binding.folder);
-            delivery.live.begin(&shown, &[(route.clone(), None)]);
-            delivery.live.show_text(&shown, written.clone());
+            delivery.live().begin(&shown, &[(route.clone(), None)]);
+            delivery.live().show_text(&shown, written.clone());
         }
     }
 
@@ -58,7 +58,7 @@ impl Showing {
             written.clone_from(&text);
         }
         if let Some(delivery) = self.delivery.upgrade() {
-            delivery.live.show_text(&name(&binding.folder), text);
+            delivery.live().show_text(&name(&binding.folder), text);
         }
     }
 
@@ -74,7 +74,7 @@ impl Showing {
         let mut working = self.working.lock();
         working.remove(&binding.folder);
         if let Some(delivery) = self.delivery.upgrade() {
-            delivery.live.pause(&name(&binding.folder));
+            delivery.live().pause(&name(&binding.folder));
         }
     }
 }

@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use myclaw_session::{PeerKind, SessionKey};
 use myclaw_store::{Blob, Write};
 
+use super::Delivery;
 use super::answering::picture_bytes;
 use super::desk::Source;
-use super::{Accepted, Delivery, MAX_SOURCE_ID_BYTES, MAX_TEXT_BYTES, MessageFile, NewMessage};
 use crate::GatewayError;
 use crate::ledger::{Acceptance, now_ms};
+use crate::message::{Accepted, MAX_SOURCE_ID_BYTES, MAX_TEXT_BYTES, MessageFile, NewMessage};
 use crate::rows::{Incoming, MessageId, MessageState, Origin, ReceivedFile};
 
 /// How often a message is stored anew because others changed the route of its session meanwhile.
@@ -31,7 +32,8 @@ impl Delivery {
         files: Vec<MessageFile>,
     ) -> Result<Accepted, GatewayError> {
         let this = Arc::clone(self);
-        let accepting = self.tasks.spawn(async move { this.accept_now(new, origin, files).await });
+        let accepting =
+            self.process.tasks.spawn(async move { this.accept_now(new, origin, files).await });
         accepting.await.map_err(|error| GatewayError::Internal(error.to_string()))?
     }
 
@@ -63,14 +65,14 @@ impl Delivery {
             Ok(bytes) => bytes,
             Err(full) => {
                 // Duplicates do not count against the limit.
-                let known = self.ledger.message(&id).await?.ok_or(full)?;
+                let known = self.ledger().message(&id).await?.ok_or(full)?;
                 return known_as(id, known, &row);
             }
         };
         let said = Incoming { origin: Origin::default(), ..row.clone() };
         match self.store_with_route(&id, row, contents).await {
             Ok(Acceptance::New(message)) => {
-                self.metrics.accepted();
+                self.watchers.counters.accepted();
                 let row = message.row.clone();
                 // It is stored, so whatever happens now, the next start hands it in.
                 self.hand_in(message, Source::New).map_err(|(error, _)| error)?;
@@ -98,7 +100,7 @@ impl Delivery {
         let is_group = key.is_ok_and(|key| key.parts().peer_kind == PeerKind::Group);
         for _ in 0..MOST_ROUTE_RACES {
             let mut row = row.clone();
-            let mut more = self.routes.notes(&row.session, &row.route).await?;
+            let mut more = self.schedule.routes.notes(&row.session, &row.route).await?;
             if is_group && let Some((context, forget)) = self.take_kept(&row.route).await? {
                 row.context = Some(context);
                 more.push(forget);
@@ -106,10 +108,10 @@ impl Delivery {
             if more.is_empty() {
                 break;
             }
-            let stored = self.ledger.store_with(id.clone(), row, files.clone(), &[], more);
+            let stored = self.ledger().store_with(id.clone(), row, files.clone(), &[], more);
             if let Some(accepted) = stored.await? {
                 if let Acceptance::New(message) = &accepted {
-                    self.routes.noted(&message.row.session, &message.row.route);
+                    self.schedule.routes.noted(&message.row.session, &message.row.route);
                 }
                 return Ok(accepted);
             }
@@ -117,17 +119,17 @@ impl Delivery {
             // as the last.
         }
         // Losing this race is harmless: only the last route is not updated, and the next message updates it.
-        self.ledger.store_message(id.clone(), row, files, &[]).await
+        self.ledger().store_message(id.clone(), row, files, &[]).await
     }
 
     /// Takes a place among the messages without an answer. Returns the bytes of the message's pictures.
     pub(super) fn enter(&self, row: &Incoming) -> Result<usize, GatewayError> {
-        if self.closing.is_cancelled() {
+        if self.process.closing.is_cancelled() {
             return Err(GatewayError::Stopping);
         }
         let bytes = picture_bytes(row);
-        let open = self.open.fetch_add(1, Ordering::SeqCst);
-        let pictures = self.pictures.fetch_add(bytes, Ordering::SeqCst);
+        let open = self.desks.open.fetch_add(1, Ordering::SeqCst);
+        let pictures = self.desks.pictures.fetch_add(bytes, Ordering::SeqCst);
         if open >= MOST_OPEN || (bytes > 0 && pictures + bytes > MOST_OPEN_PICTURES) {
             self.leave(bytes);
             return Err(GatewayError::Full(open));
@@ -137,8 +139,8 @@ impl Delivery {
 
     /// Gives the place back, with that of the pictures.
     pub(super) fn leave(&self, bytes: usize) {
-        self.open.fetch_sub(1, Ordering::SeqCst);
-        self.pictures.fetch_sub(bytes, Ordering::SeqCst);
+        self.desks.open.fetch_sub(1, Ordering::SeqCst);
+        self.desks.pictures.fetch_sub(bytes, Ordering::SeqCst);
     }
 }
 

@@ -296,7 +296,7 @@ impl Delivery {
         }
         let mut files = Vec::new();
         for file in &message.row.origin.files {
-            let bytes = self.ledger.file(file).await?;
+            let bytes = self.ledger().file(file).await?;
             let Some(bytes) = bytes else { continue };
             let heard = self.heard(&bytes).await;
             files.push(ShownFile { name: file.name.clone(), bytes, heard });

@@ -5,18 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use myclaw_store::{Place, Records, StoreError, Write};
-use serde_json::json;
 
 use super::media::Saying;
 use super::{Delivery, GroupMessage, Report, occasion};
 use crate::GatewayError;
-use crate::hub;
 use crate::ledger::{Acceptance, Again, OVER, OpenMessage, Stored, now_ms};
+use crate::route::{Route, WEB};
 use crate::rows::{
-    Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Refers, Route,
-    SentFile,
+    Incoming, MessageId, MessageState, Outgoing, PartId, PartKind, PartState, Refers, SentFile,
 };
-use crate::server::CHANNEL;
 
 /// How often an answer is made anew because something that it is made of has changed meanwhile.
 const MOST_RACES: usize = 20;
@@ -52,7 +49,7 @@ impl Delivery {
             if self.try_to_answer(&open, kind, said, texts, state).await? {
                 return Ok(());
             }
-            let (still_open, over) = self.ledger.still_open(open).await?;
+            let (still_open, over) = self.ledger().still_open(open).await?;
             self.are_over(&over);
             if still_open.is_empty() {
                 return Ok(());
@@ -73,8 +70,8 @@ impl Delivery {
     /// Gives the places of messages back. After that they do not count as open any more.
     pub(super) fn leave_all(&self, messages: &[OpenMessage]) {
         let bytes = messages.iter().map(|message| picture_bytes(&message.row)).sum();
-        self.pictures.fetch_sub(bytes, Ordering::SeqCst);
-        self.open.fetch_sub(messages.len(), Ordering::SeqCst);
+        self.desks.pictures.fetch_sub(bytes, Ordering::SeqCst);
+        self.desks.open.fetch_sub(messages.len(), Ordering::SeqCst);
     }
 
     /// False, and nothing is stored, if something that is read for it has changed meanwhile.
@@ -91,11 +88,11 @@ impl Delivery {
         routes.retain(|route| seen.insert(*route));
         let (mut parts, mut more): (Vec<(PartId, Outgoing)>, Vec<_>) = (Vec::new(), Vec::new());
         let session = messages.first().map_or("", |message| message.row.session.as_str());
-        let unsure = self.live.end(session).await;
+        let unsure = self.watchers.live.end(session).await;
         for route in routes {
             let of_route = || messages.iter().filter(|message| message.row.route == *route);
-            let preview = self.live.take(session, route).await?;
-            let text = if route.channel == CHANNEL { text } else { for_people };
+            let preview = self.watchers.live.take(session, route).await?;
+            let text = if route.channel == WEB { text } else { for_people };
             let text = occasion::spoken(of_route(), kind, text);
             let mut saying = match (kind, &text) {
                 (_, None) => Saying::default(),
@@ -130,14 +127,14 @@ impl Delivery {
         let messages = &occasion::with_result(messages, kind, text);
         let results = self.results(messages, text, &of_message).await?;
         for result in &results {
-            more.extend(result.writes(&self.ledger)?);
+            more.extend(result.writes(self.ledger())?);
         }
-        let settled = self.ledger.settle(messages, &of_message, parts.clone(), more).await?;
+        let settled = self.ledger().settle(messages, &of_message, parts.clone(), more).await?;
         let Some((stored, version)) = settled else { return Ok(false) };
         self.hand_in_results(results, version);
         let now = now_ms();
         let times = messages.iter().map(|message| now.saturating_sub(message.row.accepted_at));
-        self.metrics.ended(times, kind);
+        self.watchers.counters.ended(&times.collect::<Vec<_>>(), kind);
         // After the metrics, so that a message that is not open any more is counted there.
         self.leave_all(messages);
         for message in messages {
@@ -149,17 +146,7 @@ impl Delivery {
 
     /// Reports the end of a message to all who watch its session or wait for its answer.
     pub(super) fn announce_end(&self, message: &OpenMessage, state: &MessageState) {
-        let event = json!({"type": "message", "messageId": message.id, "outcome": state});
-        self.hub.publish_with(&message.row.session, &event, |live| match state {
-            MessageState::Reported { class, message: why, .. } => live.reported(hub::Report {
-                message_id: message.id.clone(),
-                text: message.row.text.clone(),
-                class: class.clone(),
-                message: why.clone(),
-                ts: now_ms(),
-            }),
-            _ => live.answered(&message.id),
-        });
+        self.watchers.front.ended(&message.id, &message.row, state);
         if let Some(waiter) = self.waiters().get(&message.id) {
             waiter.notify_waiters();
         }
@@ -207,7 +194,8 @@ impl Delivery {
         again: Again,
     ) -> Result<Option<Incoming>, GatewayError> {
         let this = Arc::clone(self);
-        let settling = self.tasks.spawn(async move { this.settle_now(row, outcome, again).await });
+        let settling =
+            self.process.tasks.spawn(async move { this.settle_now(row, outcome, again).await });
         settling.await.map_err(|error| GatewayError::Internal(error.to_string()))?
     }
 
@@ -237,7 +225,7 @@ impl Delivery {
             Some(reason) => MessageState::Dropped { reason, parts: ids },
             None => MessageState::Answered { parts: ids },
         };
-        let accepted = self.ledger.store_with(id, row, Vec::new(), &parts, again.writes).await?;
+        let accepted = self.ledger().store_with(id, row, Vec::new(), &parts, again.writes).await?;
         if let Some(Acceptance::New(message)) = &accepted {
             let version = message.version;
             let unsent = parts.into_iter().map(|(id, row)| Stored::new(id, version, row));
@@ -256,7 +244,7 @@ impl Delivery {
         let this = Arc::clone(self);
         row.state = MessageState::Dropped { reason, parts: Vec::new() };
         let id = MessageId::of(&row.route, &row.source_id);
-        let keeping = self.tasks.spawn(async move { this.keep(&id, &row, &new).await });
+        let keeping = self.process.tasks.spawn(async move { this.keep(&id, &row, &new).await });
         keeping.await.map_err(|error| GatewayError::Internal(error.to_string()))?
     }
 
@@ -268,14 +256,14 @@ impl Delivery {
         text: &str,
     ) -> Result<(), GatewayError> {
         let parts = self.parts_of(route, "", said, PartKind::Report, Saying::of(text));
-        let stored = self.ledger.say(parts).await?;
+        let stored = self.ledger().say(parts).await?;
         self.outbox.push(stored);
         Ok(())
     }
 
     /// Tells a chat, at a message of it, of what may be missing there, if the notice of that may be missing too.
     pub(crate) async fn remind(&self, route: &Route, at: &MessageId) -> Result<(), GatewayError> {
-        let notice = self.ledger.remind(route, &format!("reminder {at}")).await?;
+        let notice = self.ledger().remind(route, &format!("reminder {at}")).await?;
         self.outbox.push(notice.into_iter().collect());
         Ok(())
     }
@@ -289,8 +277,8 @@ impl Delivery {
         (kind, mut saying): (PartKind, Saying),
     ) -> Result<(), GatewayError> {
         let said = format!("{record} {key}");
-        let unsure = self.live.end(shown).await;
-        let preview = self.live.take(shown, route).await?;
+        let unsure = self.watchers.live.end(shown).await;
+        let preview = self.watchers.live.take(shown, route).await?;
         if preview.is_some() {
             saying.name_files_without_text();
         }
@@ -300,9 +288,9 @@ impl Delivery {
         if let Some((_, first)) = parts.first_mut() {
             writes.extend(preview.map(|preview| replace(first, preview, &unsure)));
         }
-        match self.ledger.say_with(parts, writes).await? {
+        match self.ledger().say_with(parts, writes).await? {
             Some(stored) => self.outbox.push(stored),
-            None if said_to.get(self.ledger.store(), key).await?.is_some() => {}
+            None if said_to.get(self.ledger().store(), key).await?.is_some() => {}
             None => return Err(StoreError::Contended("a preview".to_owned()).into()),
         }
         Ok(())

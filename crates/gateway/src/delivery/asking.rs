@@ -24,7 +24,8 @@ use super::media::Saying;
 use crate::GatewayError;
 use crate::ledger::{OVER, now_ms};
 use crate::questions::{Answer, Question, Questions, denied};
-use crate::rows::{Act, ActOn, Outgoing, PartId, PartKind, PartState, Route, hash};
+use crate::route::Route;
+use crate::rows::{Act, ActOn, Outgoing, PartId, PartKind, PartState, hash};
 pub(crate) use answer::ChatAnswer;
 
 /// The questions that were posted in chats, by code.
@@ -113,7 +114,7 @@ impl Approver for Asking {
         Box::pin(async move {
             let call = call_key(request.session.as_str(), &request.call.tool_call_id);
             if let Some(delivery) = self.delivery.upgrade()
-                && delivery.asked.cut.lock().remove(&call)
+                && delivery.approvals.asked.cut.lock().remove(&call)
             {
                 return denied(CUT);
             }
@@ -150,7 +151,7 @@ impl Posted {
         let posting = delivery.upgrade().map(|this| {
             let (code, delivery) = (code.clone(), Arc::clone(&this));
             // A task: a run that ends now does not leave half of it.
-            this.tasks.spawn(async move {
+            this.process.tasks.spawn(async move {
                 if let Err(error) = delivery.post_question(&code, call, question).await {
                     tracing::error!(%error, "a question is not posted in its chat");
                 }
@@ -182,11 +183,11 @@ impl Drop for Posted {
             return;
         };
         // A run that is dropped at the end of the process is continued by the next one, which posts the end.
-        if self.decided.is_none() && this.closing.is_cancelled() {
+        if self.decided.is_none() && this.process.closing.is_cancelled() {
             return;
         }
         let (code, outcome, delivery) = (self.code.clone(), self.outcome(), Arc::clone(&this));
-        this.tasks.spawn(async move {
+        this.process.tasks.spawn(async move {
             // It never panics; if it did, there would be nothing to end.
             drop(posting.await);
             if let Err(error) = delivery.end_question(&code, &outcome).await {
@@ -228,8 +229,8 @@ impl Delivery {
         let writes = ASKED.put_any_size(code, None, &record, place)?;
         let asked = AskedQuestion { id, places, answered_in: None };
         // Before anybody can read it.
-        self.asked.open.lock().insert(code.to_owned(), asked);
-        let stored = self.ledger.say_with(parts, writes).await?;
+        self.approvals.asked.open.lock().insert(code.to_owned(), asked);
+        let stored = self.ledger().say_with(parts, writes).await?;
         self.outbox.push(stored.unwrap_or_default());
         Ok(())
     }
@@ -276,7 +277,7 @@ impl Delivery {
             return Ok(None);
         }
         let is_it = |route: &Route| route.channel == channel && route.chat == chat;
-        if let Some(known) = self.routes.known().await?.into_iter().rev().find(is_it) {
+        if let Some(known) = self.schedule.routes.known().await?.into_iter().rev().find(is_it) {
             return Ok(Some(known));
         }
         let channels = self.outbox.channels();
@@ -293,8 +294,8 @@ impl Delivery {
 
     /// Ends a question: posts the end where it was not answered, and takes the buttons away.
     async fn end_question(&self, code: &str, outcome: &str) -> Result<(), GatewayError> {
-        let asked = self.asked.open.lock().remove(code);
-        let known = ASKED.get(self.ledger.store(), code).await?;
+        let asked = self.approvals.asked.open.lock().remove(code);
+        let known = ASKED.get(self.ledger().store(), code).await?;
         let Some(Stored { version, row: mut record, .. }) = known else { return Ok(()) };
         let answered_in = asked.as_ref().and_then(|asked| asked.answered_in.clone());
         if let Some(asked) = asked {
@@ -313,7 +314,7 @@ impl Delivery {
                 parts.extend(self.without_buttons(route, message, outcome));
                 if let Some(id) = self.id_of(&message.part).await? {
                     let key = message_key(route, &id);
-                    let known = MESSAGES.get(self.ledger.store(), &key).await?;
+                    let known = MESSAGES.get(self.ledger().store(), &key).await?;
                     let (known, place) =
                         (known.map(|known| known.version), Place::new(OVER, now_ms()));
                     writes.push(MESSAGES.put(&key, known, &code.to_owned(), place)?);
@@ -323,7 +324,7 @@ impl Delivery {
         record.outcome = Some(outcome.to_owned());
         let place = Place::new(OVER, now_ms());
         writes.extend(ASKED.put_any_size(code, Some(version), &record, place)?);
-        let stored = self.ledger.say_with(parts, writes).await?;
+        let stored = self.ledger().say_with(parts, writes).await?;
         self.outbox.push(stored.unwrap_or_default());
         Ok(())
     }
@@ -348,7 +349,7 @@ impl Delivery {
 
     /// The channel's id of a part, once it was sent.
     async fn id_of(&self, part: &PartId) -> Result<Option<String>, GatewayError> {
-        Ok(match self.ledger.part(part).await?.map(|part| part.state) {
+        Ok(match self.ledger().part(part).await?.map(|part| part.state) {
             Some(PartState::Sent { id }) => Some(id),
             _ => None,
         })
@@ -359,10 +360,10 @@ impl Delivery {
         &self,
         session: Option<&str>,
     ) -> Result<(), GatewayError> {
-        let all = ASKED.all(self.ledger.store(), ASKED_QUEUE).await?;
+        let all = ASKED.all(self.ledger().store(), ASKED_QUEUE).await?;
         let is_of = |asker: &str| session.is_none_or(|session| session == asker);
         for asked in all.into_iter().filter(|asked| is_of(&asked.row.session)) {
-            self.asked.cut.lock().insert(asked.row.call);
+            self.approvals.asked.cut.lock().insert(asked.row.call);
             self.end_question(&asked.id, CUT_FOR_PEOPLE).await?;
         }
         Ok(())

@@ -7,11 +7,13 @@ use myclaw_config::SessionScope;
 use myclaw_session::SessionKey;
 use myclaw_store::Batch;
 
-use super::{Delivery, MAX_TEXT_BYTES};
+use super::Delivery;
 use crate::GatewayError;
 use crate::ledger::now_ms;
+use crate::message::MAX_TEXT_BYTES;
+use crate::route::Route;
 use crate::routing::quote;
-use crate::rows::{Incoming, MessageId, Occasion, Route, hash};
+use crate::rows::{Incoming, MessageId, Occasion, hash};
 
 /// A message from one session to another.
 pub(crate) struct SessionMessage {

@@ -11,12 +11,14 @@ use myclaw_session::{PeerKind, SessionKey, SessionKeyParts};
 use myclaw_store::{Batch, Version, Write};
 use serde_json::{Value, json};
 
+use super::Delivery;
 use super::desk::Source;
-use super::{Delivery, MAX_TEXT_BYTES};
 use crate::GatewayError;
 use crate::ledger::{Ledger, OpenMessage, now_ms};
+use crate::message::MAX_TEXT_BYTES;
+use crate::route::Route;
 use crate::routing::quote;
-use crate::rows::{Incoming, MessageId, MessageState, Occasion, Route, hash};
+use crate::rows::{Incoming, MessageId, MessageState, Occasion, hash};
 use crate::subagents::{Child, ChildEnd, ChildState, Ending, is_of_child};
 
 /// Most characters of a label.
@@ -190,7 +192,7 @@ impl Delivery {
     pub(crate) async fn current_route(&self, session: &str) -> Result<Route, GatewayError> {
         let desk = self.desks().get(session).cloned();
         let running = desk.map(|desk| desk.running_routes()).unwrap_or_default();
-        let last = self.routes.last(session).await?;
+        let last = self.schedule.routes.last(session).await?;
         let is_last = |(route, _): &&(Route, Option<String>)| Some(route) == last.as_ref();
         let found = running.iter().find(is_last).or(running.first());
         Ok(found.map(|(route, _)| route.clone()).or(last).unwrap_or_else(Route::nowhere))
@@ -214,7 +216,7 @@ impl Delivery {
         options.model.clone_from(&child.model);
         options.thinking = child.thinking.as_deref().map(level_of).transpose()?;
         let sessions = child.principals.iter().map(|one| one.session.to_string()).collect();
-        self.questions.ask_also(session, sessions);
+        self.approvals.questions.ask_also(session, sessions);
         Ok((config.on_behalf_of(child.principals)?, options))
     }
 
@@ -256,9 +258,9 @@ impl Delivery {
     pub(super) fn hand_in_results(&self, results: Vec<ChildResult>, version: Version) {
         for ChildResult { end, message, row } in results {
             self.children.ended(&end.child);
-            let Some(this) = self.this.upgrade() else { return };
-            this.open.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            this.metrics.accepted();
+            let Some(this) = self.process.this.upgrade() else { return };
+            this.desks.open.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            this.watchers.counters.accepted();
             let message = OpenMessage::new(message, version, row);
             if let Err((error, message)) = this.hand_in(message, Source::New) {
                 // It is stored: the next start hands it in, or reports it.
@@ -272,7 +274,7 @@ impl Delivery {
     pub(super) fn stop_in_time(self: &Arc<Self>, child: &Child) {
         let (this, session) = (Arc::clone(self), child.session.clone());
         let left = Duration::from_millis(child.deadline.saturating_sub(now_ms()));
-        self.tasks.spawn(async move {
+        self.process.tasks.spawn(async move {
             // Where another gateway has its session, that one stops it.
             let is_running = || {
                 this.desks().contains_key(&session)
@@ -288,7 +290,7 @@ impl Delivery {
                 this.children.timed_out(&session);
             }
             // Between two runs there is nothing to stop for a moment.
-            while is_running() && !this.closing.is_cancelled() {
+            while is_running() && !this.process.closing.is_cancelled() {
                 this.abort_family(&session);
                 tokio::time::sleep(STOP_PAUSE).await;
             }

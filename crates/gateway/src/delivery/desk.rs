@@ -12,7 +12,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::ledger::OpenMessage;
-use crate::rows::{Occasion, Route};
+use crate::route::Route;
+use crate::rows::Occasion;
 
 /// Pause before the first run after one whose models could not be reached; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -7,15 +7,15 @@ use myclaw_engine::AgentRunEvent;
 use myclaw_session::SessionKey;
 
 use super::Delivery;
-use crate::usage::Caller;
+use crate::counters::Caller;
 
 impl Delivery {
     /// Tells everybody who has to know of an event.
     pub(super) fn heed(self: &Arc<Self>, key: &SessionKey, event: &SessionEvent<'_>) {
         if let SessionEvent::Run(event) = event {
-            self.metrics.heed(&event.kind);
-            self.hub.publish_run(key.as_str(), event);
-            self.live.heed(key.as_str(), &event.kind);
+            self.watchers.counters.heed(event);
+            self.watchers.front.publish_run(key.as_str(), event);
+            self.watchers.live.heed(key.as_str(), &event.kind);
             // Nothing else concerns what a stream brings, which is most of all events.
             if matches!(event.kind, AgentRunEvent::LlmStream { .. }) {
                 return;
@@ -26,7 +26,7 @@ impl Delivery {
             desk.heed(event);
             for (route, text) in desk.take_notices() {
                 let this = Arc::clone(self);
-                self.tasks.spawn(async move {
+                self.process.tasks.spawn(async move {
                     let said = format!("notice {}", uuid::Uuid::new_v4());
                     if let Err(error) = this.say(&route, &said, &text).await {
                         tracing::warn!(%error, "a chat was not told: {text}");
@@ -34,7 +34,7 @@ impl Delivery {
                 });
             }
             if let SessionEvent::Run(event) = event {
-                self.telemetry.heed(event, desk.session.config().agent.id.as_str());
+                self.watchers.counters.trace(event, desk.session.config().agent.id.as_str());
             }
             if let SessionEvent::Run(event) = event
                 && let AgentRunEvent::LlmUsage { provider, model, usage } = &event.kind
@@ -45,14 +45,14 @@ impl Delivery {
                     channel: desk.running_channel(),
                     session: key.as_str().to_owned(),
                 };
-                self.usage.note(caller, usage);
+                self.watchers.counters.used(caller, usage);
             }
             let begins = matches!(
                 event,
                 SessionEvent::Run(event) if matches!(event.kind, AgentRunEvent::LlmStart { .. })
             );
             if begins {
-                self.live.begin(key.as_str(), &desk.running_routes());
+                self.watchers.live.begin(key.as_str(), &desk.running_routes());
             }
         }
     }

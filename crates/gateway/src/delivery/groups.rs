@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::Delivery;
 use crate::GatewayError;
 use crate::ledger::{OVER, now_ms};
-use crate::rows::{Incoming, MessageId, Route, hash};
+use crate::route::Route;
+use crate::rows::{Incoming, MessageId, hash};
 
 const GROUPS: Records<Kept> = Records::new("group-context");
 /// Most bytes of the messages of a group. The oldest give way.
@@ -71,7 +72,7 @@ impl Delivery {
         new: &GroupMessage,
     ) -> Result<Incoming, GatewayError> {
         for _ in 0..MOST_RACES {
-            let known = GROUPS.get(self.ledger.store(), &key(&row.route)).await?;
+            let known = GROUPS.get(self.ledger().store(), &key(&row.route)).await?;
             let (version, mut kept): (Option<Version>, Kept) =
                 known.map_or_else(Default::default, |it| (Some(it.version), it.row));
             if let Some(original) = &new.replaces {
@@ -81,7 +82,7 @@ impl Delivery {
             // What nobody adds to for a month is removed with everything that is over.
             let write = GROUPS.put(&key(&row.route), version, &kept, Place::new(OVER, now_ms()))?;
             let stored =
-                self.ledger.store_with(id.clone(), row.clone(), Vec::new(), &[], vec![write]);
+                self.ledger().store_with(id.clone(), row.clone(), Vec::new(), &[], vec![write]);
             if let Some(accepted) = stored.await? {
                 return Ok(accepted.into_row());
             }
@@ -94,7 +95,7 @@ impl Delivery {
         &self,
         route: &Route,
     ) -> Result<Option<(String, Write)>, GatewayError> {
-        let known = GROUPS.get(self.ledger.store(), &key(route)).await?;
+        let known = GROUPS.get(self.ledger().store(), &key(route)).await?;
         let Some(Stored { version, row: kept, .. }) = known else { return Ok(None) };
         if kept.messages.is_empty() {
             return Ok(None);
@@ -120,7 +121,7 @@ impl Delivery {
                 false => Change::Keep,
             }
         };
-        GROUPS.update(self.ledger.store(), &key(route), forget).await?;
+        GROUPS.update(self.ledger().store(), &key(route), forget).await?;
         Ok(())
     }
 }

@@ -34,8 +34,7 @@ impl Delivery {
     /// Makes the next run of each session use another config, which is in force already. Blocks.
     pub(crate) fn use_config(&self, new: &InForce) {
         let limit = Duration::from_secs(new.config.tools.approvals.timeout_seconds);
-        self.questions.set_limit(limit);
-        self.telemetry.exporter.use_config(&new.config);
+        self.approvals.questions.set_limit(limit);
         // A desk that is set up meanwhile has the new config.
         let desks: Vec<Arc<Desk>> = self.desks().values().cloned().collect();
         for desk in desks {

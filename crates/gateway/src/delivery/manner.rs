@@ -5,7 +5,8 @@ use myclaw_session::SessionKey;
 
 use super::Delivery;
 use super::media::Saying;
-use crate::rows::{Outgoing, PartId, Route};
+use crate::route::Route;
+use crate::rows::{Outgoing, PartId};
 
 /// Stands for the name of the agent in brackets.
 const AUTO: &str = "auto";

@@ -16,10 +16,10 @@ use myclaw_speech::{Audio, AudioFormat};
 
 use super::Delivery;
 use crate::GatewayError;
-use crate::rows::{PartId, Route, SentFile};
+use crate::named_files::{MARK, find};
+use crate::route::Route;
+use crate::rows::{PartId, SentFile};
 
-/// Begins a line that names a file.
-const MARK: &str = "MEDIA:";
 /// Most files of a reply.
 const MOST_FILES: usize = 10;
 /// Why a copy is not made where too many wait.
@@ -28,10 +28,6 @@ const TOO_MANY: &str = "too many files wait to be sent already; send it later";
 const MOST_SPOKEN_BYTES: u64 = 32 * 1024 * 1024;
 /// Longest name of a file that is kept, in characters.
 const MOST_NAME_CHARS: usize = 100;
-/// Tells the model how to send a file.
-pub(crate) const NOTE: &str = "To send a file of the working directory to the person, name it in your answer, on a line \
-                               of its own: MEDIA: path/of/the/file";
-
 /// What is said on a route.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Saying {
@@ -54,32 +50,6 @@ impl Saying {
             self.text = names.join("\n");
         }
     }
-}
-
-/// A text without the lines that name files, as a preview shows it.
-pub(crate) fn without_files(text: &str) -> String {
-    find(text).0
-}
-
-/// The text without the lines that name files, and the paths. What is in a code block is text.
-fn find(text: &str) -> (String, Vec<String>) {
-    let (mut lines, mut paths) = (Vec::new(), Vec::new());
-    let mut is_code = false;
-    for line in text.split('\n') {
-        let trimmed = line.trim();
-        if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
-            is_code = !is_code;
-        }
-        let path = trimmed.strip_prefix(MARK).filter(|_| !is_code);
-        let path = path.map(|path| path.trim().trim_matches(['`', '"', '\'']));
-        match path.filter(|path| !path.is_empty()) {
-            Some(path) => paths.push(path.to_owned()),
-            None => lines.push(line),
-        }
-    }
-    let text = lines.join("\n");
-    let text = if paths.is_empty() { text } else { text.trim().to_owned() };
-    (text, paths)
 }
 
 impl Delivery {

@@ -31,7 +31,7 @@ impl Delivery {
         batch: Batch,
     ) -> Result<Option<Version>, GatewayError> {
         let bytes = self.enter(&row)?;
-        match self.ledger.accept_with(batch, id, row).await {
+        match self.ledger().accept_with(batch, id, row).await {
             Ok(Some(message)) => {
                 let version = message.version;
                 // It is stored, so if this fails, the next start hands it in or reports it.
@@ -52,8 +52,8 @@ impl Delivery {
         asker: Asker,
     ) -> Result<Value, GatewayError> {
         let service = Service {
-            book: &self.book,
-            routes: &self.routes,
+            book: &self.schedule.book,
+            routes: &self.schedule.routes,
             config: &self.config(),
             asker,
             now: now_ms(),
@@ -62,7 +62,7 @@ impl Delivery {
             Answer::Done(value) => Ok(value),
             Answer::Tell { agent, text } => {
                 let session = self.main_session(&agent)?;
-                let route = self.routes.last(&session).await?;
+                let route = self.schedule.routes.last(&session).await?;
                 let route = route.unwrap_or_else(crate::Route::nowhere);
                 let source = uuid::Uuid::new_v4().to_string();
                 let id = MessageId::of(&crate::Route::internal("wake"), &source);

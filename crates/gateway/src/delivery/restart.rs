@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::Delivery;
 use crate::GatewayError;
 use crate::ledger::{OVER, now_ms};
+use crate::route::{OWNERS_ACCOUNT, WEB};
 use crate::rows::hash;
-use crate::server::{CHANNEL, OWNERS_ACCOUNT};
 
 /// The restarts, by the calls that asked for them.
 const RESTARTS: Records<Restart> = Records::new("restart");
@@ -44,7 +44,7 @@ impl Delivery {
             // Jobs have the route of a message of the owner, and another name.
             let (channels, routes) = (desk.running_channels(), desk.running_routes());
             !channels.is_empty()
-                && channels.iter().all(|channel| channel == CHANNEL)
+                && channels.iter().all(|channel| channel == WEB)
                 && routes.iter().all(|(route, _)| route.account == OWNERS_ACCOUNT)
         });
         match is_owners {
@@ -57,12 +57,6 @@ impl Delivery {
         }
     }
 
-    /// What `myclaw gateway status` shows.
-    pub(crate) fn state(&self) -> Result<Value, GatewayError> {
-        let server = self.links.get().and_then(|links| links.server.upgrade());
-        server.map(|server| server.state()).ok_or(GatewayError::Stopping)
-    }
-
     /// Makes the process begin anew. The caller waits until it ends.
     pub(crate) async fn begin_restart(
         &self,
@@ -71,7 +65,7 @@ impl Delivery {
     ) -> Result<(), GatewayError> {
         let session = caller.session_key.as_str();
         let now = now_ms();
-        let newest = RESTARTS.get(self.ledger.store(), NEWEST).await?;
+        let newest = RESTARTS.get(self.ledger().store(), NEWEST).await?;
         if let Some(newest) = &newest {
             let seconds = now.saturating_sub(newest.row.at) / 1_000;
             if seconds < SHORTEST_PAUSE.as_secs() {
@@ -83,13 +77,14 @@ impl Delivery {
         }
         let key = hash("c", &[session, call]);
         for (key, place) in [(key.as_str(), Some(Place::new(OVER, now))), (NEWEST, None)] {
-            let restart =
-                |_| Change::put(Restart { process: self.process.clone(), at: now }, place.clone());
-            RESTARTS.update(self.ledger.store(), key, restart).await?;
+            let restart = |_| {
+                Change::put(Restart { process: self.process.id.clone(), at: now }, place.clone())
+            };
+            RESTARTS.update(self.ledger().store(), key, restart).await?;
         }
-        *self.restarting.lock() = Some(session.to_owned());
+        *self.process.restarting.lock() = Some(session.to_owned());
         tracing::warn!(session, "the gateway restarts, because a session asked for it");
-        self.restart.cancel();
+        self.process.restart.cancel();
         Ok(())
     }
 
@@ -101,8 +96,8 @@ impl Delivery {
         since: u64,
     ) -> Result<Option<Value>, GatewayError> {
         let key = hash("c", &[session, call]);
-        let record = RESTARTS.get(self.ledger.store(), &key).await?;
-        let is_it = |restart: &Restart| restart.at >= since && restart.process != self.process;
+        let record = RESTARTS.get(self.ledger().store(), &key).await?;
+        let is_it = |restart: &Restart| restart.at >= since && restart.process != self.process.id;
         Ok(record.filter(|restart| is_it(&restart.row)).map(|_| {
             json!({
                 "status": "restarted",
@@ -115,7 +110,7 @@ impl Delivery {
 
     /// How many messages wait for a process after this one.
     pub(super) fn parked_count(&self) -> usize {
-        let session = self.restarting.lock().clone();
+        let session = self.process.restarting.lock().clone();
         let desk = session.and_then(|session| self.desks().get(&session).cloned());
         desk.map_or(0, |desk| desk.open_count())
     }

@@ -22,6 +22,7 @@ use crate::GatewayError;
 use crate::ledger::{LOOK_PAUSE, OpenMessage};
 use crate::rows::{Incoming, MessageId, MessageState};
 use crate::sharing::desk_of;
+use serde_json::json;
 
 /// What this process has left to others.
 #[derive(Default)]
@@ -35,7 +36,7 @@ pub(super) struct Elsewhere {
 impl Delivery {
     /// The claim of a desk; `None` if another gateway has it.
     pub(super) async fn claim_desk(&self, desk: &Desk) -> Option<Held> {
-        let (claims, id) = (self.ledger.claims(), desk_of(desk.session.key().as_str()));
+        let (claims, id) = (self.ledger().claims(), desk_of(desk.session.key().as_str()));
         loop {
             // A desk of the same session that this process has just closed is waited for.
             let claimed = match claims.is_shared() && !claims.holds(&id) {
@@ -53,8 +54,8 @@ impl Delivery {
     /// Prepares a desk that this process has got.
     pub(super) async fn take_over(self: &Arc<Self>, desk: &Desk) -> Result<(), GatewayError> {
         let session = desk.session.key().as_str();
-        if self.ledger.claims().is_shared() {
-            self.elsewhere.lock().sessions.remove(session);
+        if self.ledger().claims().is_shared() {
+            self.desks.elsewhere.lock().sessions.remove(session);
             // Of its former holder.
             self.end_cut_questions(Some(session)).await?;
         }
@@ -78,17 +79,17 @@ impl Delivery {
         }
         tracing::info!(session, messages = open.len(), "another gateway has the session");
         {
-            let mut elsewhere = self.elsewhere.lock();
-            let until = Instant::now() + self.ledger.claims().look();
+            let mut elsewhere = self.desks.elsewhere.lock();
+            let until = Instant::now() + self.ledger().claims().look();
             elsewhere.sessions.insert(session.to_owned(), until);
             elsewhere.messages.extend(open.iter().map(|message| message.id.clone()));
         }
         desk.settled(&open);
         self.leave_all(&open);
-        self.live.end(session).await;
-        let hub = Arc::clone(&self.hub);
+        self.watchers.live.end(session).await;
+        let front = Arc::clone(&self.watchers.front);
         let on_event = move |event: myclaw_engine::RunEvent| {
-            hub.publish(event.session.as_str(), &event);
+            front.publish(event.session.as_str(), &json!(event));
         };
         desk.session.config().close_own_jobs(&on_event).await;
     }
@@ -99,10 +100,10 @@ impl Delivery {
         desk: &Desk,
         open: &mut Vec<OpenMessage>,
     ) -> Result<(), GatewayError> {
-        if !self.ledger.claims().is_shared() || !desk.has_unchecked() {
+        if !self.ledger().claims().is_shared() || !desk.has_unchecked() {
             return Ok(());
         }
-        let (still_open, over) = self.ledger.still_open(open.clone()).await?;
+        let (still_open, over) = self.ledger().still_open(open.clone()).await?;
         desk.is_checked();
         *open = still_open;
         self.are_over(&over);
@@ -112,7 +113,7 @@ impl Delivery {
 
     /// Works together with other gateways, for ever; without others there is nothing to do.
     pub(crate) async fn share(self: Arc<Self>) {
-        let claims = self.ledger.claims();
+        let claims = self.ledger().claims();
         if !claims.is_shared() {
             return;
         }
@@ -121,7 +122,7 @@ impl Delivery {
 
     /// Looks at the messages without an answer now and after each change.
     async fn follow(self: &Arc<Self>) {
-        let (claims, mut changes) = (self.ledger.claims(), self.ledger.watch_open());
+        let (claims, mut changes) = (self.ledger().claims(), self.ledger().watch_open());
         loop {
             if let Err(error) = self.look().await {
                 tracing::warn!(%error, "the messages of other gateways are not seen; trying again");
@@ -135,7 +136,7 @@ impl Delivery {
     /// Takes the messages that this process does not know and whose session it has, or nobody. Tells those who wait of messages
     /// that others have answered. Returns how many it took.
     pub(super) async fn look(self: &Arc<Self>) -> Result<usize, GatewayError> {
-        let all = self.ledger.open_messages().await?;
+        let all = self.ledger().open_messages().await?;
         let open: HashSet<&MessageId> = all.iter().map(|message| &message.id).collect();
         self.tell_of_ends(&open).await?;
         let (mut count, now) = (0, Instant::now());
@@ -145,16 +146,16 @@ impl Delivery {
             let is_wanted = match desk {
                 Some(desk) => !desk.knows(message.id.entry()),
                 None => {
-                    let elsewhere = self.elsewhere.lock();
+                    let elsewhere = self.desks.elsewhere.lock();
                     elsewhere.sessions.get(session).is_none_or(|until| *until <= now)
                 }
             };
-            if is_wanted && !self.closing.is_cancelled() {
+            if is_wanted && !self.process.closing.is_cancelled() {
                 self.take_in(message.clone()).await?;
                 count += 1;
             }
         }
-        self.elsewhere.lock().sessions.retain(|_, until| *until > now);
+        self.desks.elsewhere.lock().sessions.retain(|_, until| *until > now);
         Ok(count)
     }
 
@@ -163,17 +164,17 @@ impl Delivery {
         self: &Arc<Self>,
         message: OpenMessage,
     ) -> Result<(), GatewayError> {
-        let message = self.ledger.with_pictures(message).await?;
-        self.elsewhere.lock().messages.remove(&message.id);
-        self.open.fetch_add(1, Ordering::SeqCst);
-        self.pictures.fetch_add(picture_bytes(&message.row), Ordering::SeqCst);
+        let message = self.ledger().with_pictures(message).await?;
+        self.desks.elsewhere.lock().messages.remove(&message.id);
+        self.desks.open.fetch_add(1, Ordering::SeqCst);
+        self.desks.pictures.fetch_add(picture_bytes(&message.row), Ordering::SeqCst);
         self.children.know(&message.row.session).await?;
         // Its agent may be gone from the config since.
         let Err((error, message)) = self.hand_in(message, Source::Recovered) else {
             return Ok(());
         };
         let id = desk_of(&message.row.session);
-        let Some(held) = self.ledger.claims().acquire(&id).await? else {
+        let Some(held) = self.ledger().claims().acquire(&id).await? else {
             self.leave_all(&[*message]);
             return Ok(());
         };
@@ -190,14 +191,14 @@ impl Delivery {
             waiter.notify_waiters();
         }
         let over: Vec<MessageId> = {
-            let mut elsewhere = self.elsewhere.lock();
+            let mut elsewhere = self.desks.elsewhere.lock();
             elsewhere.messages.extract_if(|id| !open.contains(id)).collect()
         };
         for id in over {
-            let Some(row) = self.ledger.message(&id).await? else { continue };
+            let Some(row) = self.ledger().message(&id).await? else { continue };
             // It may have been stored after this look began.
             match row.state {
-                MessageState::Open => drop(self.elsewhere.lock().messages.insert(id)),
+                MessageState::Open => drop(self.desks.elsewhere.lock().messages.insert(id)),
                 _ => self.announce(id, row),
             }
         }

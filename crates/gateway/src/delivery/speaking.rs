@@ -14,11 +14,14 @@ use myclaw_store::{Place, Records};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::Delivery;
 use super::media::Saying;
-use super::{Delivery, MAX_TEXT_BYTES};
 use crate::GatewayError;
 use crate::ledger::{OVER, now_ms};
-use crate::rows::{Act, Outgoing, PartId, PartKind, PartState, Route, hash};
+use crate::message::MAX_TEXT_BYTES;
+use crate::route::Route;
+use crate::routing::check_may_write;
+use crate::rows::{Act, Outgoing, PartId, PartKind, PartState, hash};
 
 /// The calls of the tool.
 const CALLS: Records<CallRecord> = Records::new("message-call");
@@ -100,7 +103,7 @@ impl Delivery {
                 && row.kind == PartKind::Reply
                 && row.act.as_ref().is_none_or(|act| act.on().is_none())
         };
-        let row = self.ledger.part(&part).await?.filter(is_message);
+        let row = self.ledger().part(&part).await?.filter(is_message);
         let row = row.ok_or_else(|| {
             unusable(format!("you have sent no message `{id}`; use an id that this tool returned"))
         })?;
@@ -135,10 +138,8 @@ impl Delivery {
         session: &SessionKey,
         route: &Route,
     ) -> Result<(), GatewayError> {
-        let routing = self.links.get().and_then(|links| links.routing.upgrade());
-        let routing = routing.ok_or(GatewayError::Stopping)?;
-        routing
-            .check_may_write(route, session.parts().peer_kind)
+        let (config, kind) = (self.config(), session.parts().peer_kind);
+        check_may_write(&config, route, kind, &self.schedule.pairings)
             .map_err(|why| unusable(format!("the agent may not write to this chat: {why}")))
     }
 
@@ -176,7 +177,7 @@ impl Delivery {
             return Err(unusable(format!("the text has more than {} bytes", MAX_TEXT_BYTES / 2)));
         }
         let key = key_of(session, call.id);
-        let known = CALLS.get(self.ledger.store(), &key).await?;
+        let known = CALLS.get(self.ledger().store(), &key).await?;
         let parts = match known {
             Some(known) if known.row.turn == call.turn => known.row.parts,
             known => {
@@ -189,8 +190,8 @@ impl Delivery {
                 let write = CALLS.put(&key, version, &record, Place::new(OVER, at))?;
                 let this = Arc::clone(self);
                 // A call that is dropped meanwhile does not leave it half-way.
-                let storing = self.tasks.spawn(async move {
-                    let stored = this.ledger.say_with(parts, vec![write]).await?;
+                let storing = self.process.tasks.spawn(async move {
+                    let stored = this.ledger().say_with(parts, vec![write]).await?;
                     this.outbox.push(stored.unwrap_or_default());
                     Ok::<_, GatewayError>(())
                 });
@@ -214,7 +215,7 @@ impl Delivery {
         call: &str,
         since: u64,
     ) -> Result<Option<Value>, GatewayError> {
-        let known = CALLS.get(self.ledger.store(), &key_of(session, call)).await?;
+        let known = CALLS.get(self.ledger().store(), &key_of(session, call)).await?;
         let Some(record) = known.map(|known| known.row).filter(|record| record.at >= since) else {
             return Ok(None);
         };

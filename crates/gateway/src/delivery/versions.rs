@@ -22,7 +22,7 @@ impl Delivery {
         &self,
         first: &MessageId,
     ) -> Result<MessageId, GatewayError> {
-        let known = NEWEST.get(self.ledger.store(), first.as_str()).await?;
+        let known = NEWEST.get(self.ledger().store(), first.as_str()).await?;
         Ok(known.map_or_else(|| first.clone(), |newest| newest.row.id))
     }
 
@@ -36,7 +36,7 @@ impl Delivery {
             Some(newest) if newest.id == *version => Change::Keep,
             _ => Change::put(Newest { id: version.clone() }, Place::new(OVER, now_ms())),
         };
-        NEWEST.update(self.ledger.store(), first.as_str(), note).await?;
+        NEWEST.update(self.ledger().store(), first.as_str(), note).await?;
         Ok(())
     }
 }

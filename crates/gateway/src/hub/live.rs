@@ -34,7 +34,7 @@ pub(crate) struct Live {
 /// A message that was accepted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct WaitingMessage {
+pub(super) struct WaitingMessage {
     pub(crate) message_id: MessageId,
     pub(crate) text: String,
     /// How many pictures it has.
@@ -45,7 +45,7 @@ pub(crate) struct WaitingMessage {
 /// A message that got a report instead of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Report {
+pub(super) struct Report {
     pub(crate) message_id: MessageId,
     pub(crate) text: String,
     pub(crate) class: String,
@@ -101,24 +101,24 @@ impl Live {
     }
 
     /// Whether a message waits that no run has taken.
-    pub(crate) fn has_waiting(&self) -> bool {
+    pub(super) fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Notes an accepted message.
-    pub(crate) fn accepted(&mut self, message: WaitingMessage) {
+    pub(super) fn accepted(&mut self, message: WaitingMessage) {
         if self.waiting.len() < MOST_WAITING {
             self.waiting.push_back(message);
         }
     }
 
     /// Notes that a message is answered.
-    pub(crate) fn answered(&mut self, id: &MessageId) {
+    pub(super) fn answered(&mut self, id: &MessageId) {
         self.waiting.retain(|message| message.message_id != *id);
     }
 
     /// Notes that a message got a report.
-    pub(crate) fn reported(&mut self, report: Report) {
+    pub(super) fn reported(&mut self, report: Report) {
         self.answered(&report.message_id);
         if self.reports.len() >= MOST_REPORTS {
             self.reports.pop_front();

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ledger, OUTGOING, OVER, Stored, TROUBLE, UnsentPart, inserts, now_ms, place_of};
 use crate::GatewayError;
-use crate::rows::{Outgoing, PartId, PartState, Route, hash};
+use crate::route::Route;
+use crate::rows::{Outgoing, PartId, PartState, hash};
 
 /// What may be missing in a chat.
 const MISSING: Records<Missing> = Records::new("missing");

@@ -7,7 +7,7 @@ use myclaw_store::RecordId;
 use super::Outbox;
 use crate::GatewayError;
 use crate::ledger::{LOOK_PAUSE, UnsentPart};
-use crate::rows::Route;
+use crate::route::Route;
 use crate::sharing::account_of;
 
 impl Outbox {

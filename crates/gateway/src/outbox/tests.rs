@@ -12,6 +12,7 @@ use crate::connect::ChannelSetup;
 use crate::ledger::Acceptance;
 use crate::rows::PartKind;
 use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId, Refers, SentFile};
+use crate::tests::Nobody;
 
 /// What a channel has sent, and what it does next; without a next step it sends.
 struct Scripted {
@@ -137,7 +138,7 @@ fn send_with(
             fingerprint: 0,
         };
         let channels = Channels::new(Arc::new(of_server), vec![setup]);
-        Outbox::new(ledger.clone(), channels, files, tasks.clone()).push(stored);
+        Outbox::new(ledger.clone(), channels, files, Arc::new(Nobody), tasks.clone()).push(stored);
         tasks.close();
         tasks.wait().await;
         let mut states = Vec::new();
@@ -337,7 +338,8 @@ fn a_pause_is_as_long_as_the_channel_asks_and_leaves_no_doubt() {
             .expect("new")
             .0;
         let channels = Channels::new(channel.clone(), Vec::new());
-        Outbox::new(ledger.clone(), channels, files(), TaskTracker::new()).push(stored);
+        Outbox::new(ledger.clone(), channels, files(), Arc::new(Nobody), TaskTracker::new())
+            .push(stored);
         let state = async || ledger.part(&id).await.expect("read").expect("a part").state;
         let attempted = async {
             let is_waiting = || channel.steps.lock().is_empty();
@@ -411,7 +413,8 @@ fn two_gateways_on_one_store_settle_a_message_once_and_send_a_part_once() {
             let channel = Arc::new(Scripted::new(AfterInterruption::Report, Vec::new()));
             let (channels, tasks) =
                 (Channels::new(channel.clone(), Vec::new()), TaskTracker::new());
-            Outbox::new(ledger.clone(), channels, files(), tasks.clone()).push(unsent);
+            Outbox::new(ledger.clone(), channels, files(), Arc::new(Nobody), tasks.clone())
+                .push(unsent);
             tasks.close();
             tasks.wait().await;
             sent.push(channel.sent());

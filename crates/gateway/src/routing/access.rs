@@ -5,7 +5,7 @@ use myclaw_config::{ChatId, ChatRules, Config, DmPolicy, GroupConfig, GroupPolic
 use myclaw_session::PeerKind;
 
 use super::Pairings;
-use crate::rows::Route;
+use crate::route::Route;
 
 /// Whether a message is answered.
 #[derive(Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ fn group(
 }
 
 /// Whether the agent may write to a chat by itself. Who writes there counts as far as the chat names them.
-pub(super) fn check_may_write(
+pub(crate) fn check_may_write(
     config: &Config,
     route: &Route,
     kind: PeerKind,

@@ -7,7 +7,8 @@ use super::{Command, Router, incoming, receipt};
 use crate::GatewayError;
 use crate::delivery::ChatAnswer;
 use crate::ledger::Again;
-use crate::rows::{MessageId, Origin, Route};
+use crate::route::Route;
+use crate::rows::{MessageId, Origin};
 
 const NOT_THE_OWNER: &str =
     "the sender answers a question, which only the people in tools.approvals.owners may";

@@ -4,10 +4,10 @@ use myclaw_channels::{Arrival, ChatKind, Receipt};
 use myclaw_config::{AgentId, Binding, BindingMatch, ChatId, Config, HostBinding};
 
 use super::access::{is_chat, is_person};
-use super::{Command, Router, incoming, receipt};
+use super::{Command, Handed, Router, incoming, receipt};
 use crate::GatewayError;
-use crate::containers::Handed;
-use crate::rows::{MessageId, Origin, Route};
+use crate::route::Route;
+use crate::rows::{MessageId, Origin};
 
 impl Router {
     /// Gives a message to a group of the host.
@@ -18,15 +18,15 @@ impl Router {
         (arrival, route): (&Arrival, Route),
         command: Option<Command>,
     ) -> Result<Receipt, GatewayError> {
-        let Some(containers) = self.containers.get() else {
+        let Some(groups) = self.groups.get() else {
             let reason = "the host of containers runs after a restart of the gateway".to_owned();
             return self.drop(arrival, route, reason, None).await;
         };
         if let Some(command) = command {
-            let answer = containers.obey(binding, command, &arrival.sender.id).await?;
+            let answer = groups.obey(binding, command, &arrival.sender.id).await?;
             return self.answer_at_once(arrival, route, answer).await;
         }
-        match containers.take(&self.delivery, binding, (arrival, &route)).await? {
+        match groups.take(&self.delivery, binding, (arrival, &route)).await? {
             Handed::Taken { is_for_agent } => {
                 if is_for_agent {
                     let persona = config.persona(&agent_of(config, arrival));
@@ -53,6 +53,16 @@ impl Router {
         let row = self.delivery.settle_at_once(row, Some(answer), None).await?;
         Ok(receipt(&id, &row.state))
     }
+}
+
+/// The bindings of chats to groups.
+pub(crate) fn bindings(config: &Config) -> impl Iterator<Item = &HostBinding> {
+    config.host.iter().flat_map(|host| &host.bindings)
+}
+
+/// The binding of a message's chat to a group.
+pub(crate) fn binding_of<'a>(config: &'a Config, arrival: &Arrival) -> Option<&'a HostBinding> {
+    bindings(config).find(|binding| matches(&binding.matches, arrival))
 }
 
 /// The agent that answers a message: that of the most specific binding, else the default one.

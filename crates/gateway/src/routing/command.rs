@@ -6,7 +6,8 @@ use myclaw_config::Persona;
 use super::session::ChatSession;
 use super::{Router, incoming, receipt};
 use crate::GatewayError;
-use crate::rows::{MessageId, Origin, Route};
+use crate::route::Route;
+use crate::rows::{MessageId, Origin};
 
 const HELP: &str = "Write a message, and the agent answers. While it works, more messages are read when it is done.\n\n\
                     /stop – stops what it does\n/new – begins a new session; the old one is kept\n\
@@ -107,7 +108,7 @@ impl Router {
         let session = self.session_of(arrival).await?.key;
         let row = incoming(arrival, route.clone(), &session, origin, arrival.text.clone());
         for _ in 0..MOST_RACES {
-            let again = self.delivery.ledger.missing(&route).await?;
+            let again = self.delivery.ledger().missing(&route).await?;
             let settled = match again.parts.is_empty() {
                 true => {
                     let said = NOTHING_MISSING.to_owned();

@@ -33,7 +33,7 @@ impl Intake for Router {
 
     fn recall<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<String>, Refusal>> {
         Box::pin(async move {
-            let store = self.delivery.ledger.store();
+            let store = self.delivery.ledger().store();
             let known = MEMORY.get(store, key).await.map_err(|error| later(&error.into()))?;
             Ok(known.map(|known| known.row))
         })
@@ -41,7 +41,7 @@ impl Intake for Router {
 
     fn remember<'a>(&'a self, key: &'a str, text: &'a str) -> BoxFuture<'a, Result<(), Refusal>> {
         Box::pin(async move {
-            let store = self.delivery.ledger.store();
+            let store = self.delivery.ledger().store();
             let put = |_| Change::put(text.to_owned(), None);
             let stored = MEMORY.update(store, key, put).await;
             stored.map(drop).map_err(|error| later(&error.into()))
@@ -55,7 +55,7 @@ impl Intake for Router {
     ) -> BoxFuture<'a, Result<(), Refusal>> {
         Box::pin(async move {
             let part = PartId::from_text(part);
-            self.delivery.ledger.undelivered(&part, reason).await.map_err(|error| later(&error))
+            self.delivery.ledger().undelivered(&part, reason).await.map_err(|error| later(&error))
         })
     }
 }

@@ -16,7 +16,7 @@ use crate::GatewayError;
 use crate::codes::{code, is_code};
 use crate::ledger::{Ledger, now_ms};
 use crate::offline::open_store;
-use crate::rows::Route;
+use crate::route::Route;
 
 const PAIRINGS: Records<Pairing> = Records::new("pairing");
 /// Queue of the records, by the time of their last change.

@@ -47,7 +47,7 @@ impl Router {
     /// The session that a message belongs to.
     pub(super) async fn session_of(&self, arrival: &Arrival) -> Result<ChatSession, GatewayError> {
         let first = self.chat_session(arrival);
-        let known = NEWEST.get(self.delivery.ledger.store(), first.as_str()).await?;
+        let known = NEWEST.get(self.delivery.ledger().store(), first.as_str()).await?;
         let (version, number) = known.map_or((None, 1), |known| (Some(known.version), known.row));
         let key = first.begun_anew(number);
         Ok(ChatSession { first, number, version, key })

@@ -5,7 +5,8 @@ use myclaw_channels::Arrival;
 use super::wording::{Worded, edited};
 use super::{Receipt, Router, route_of, wording};
 use crate::GatewayError;
-use crate::rows::{Incoming, MessageId, MessageState, Route};
+use crate::route::Route;
+use crate::rows::{Incoming, MessageId, MessageState};
 
 /// Why a version with unchanged text is dropped. Channels report reactions and previews of links as edits.
 const UNCHANGED: &str = "the edit changes nothing";
@@ -68,13 +69,13 @@ impl Router {
         text: &str,
     ) -> Result<Original, GatewayError> {
         let first = MessageId::of(route, source_id);
-        let Some(original) = self.delivery.ledger.message(&first).await? else {
+        let Some(original) = self.delivery.ledger().message(&first).await? else {
             return Ok(Original::Unknown);
         };
         let newest = self.delivery.newest_version(&first).await?;
         let newest = match newest == first {
             true => None,
-            false => self.delivery.ledger.message(&newest).await?,
+            false => self.delivery.ledger().message(&newest).await?,
         };
         let is_dropped = |row: &Incoming| matches!(row.state, MessageState::Dropped { .. });
         let last = newest.as_ref().unwrap_or(&original);

@@ -13,7 +13,7 @@ use myclaw_llm::ContentBlock;
 use myclaw_llm::outside::plain_name;
 use myclaw_tools::picture_from_bytes;
 
-use crate::delivery::MessageFile;
+use crate::message::MessageFile;
 
 /// Longest name of a person, a group or a file that is shown, in characters.
 const MOST_NAME_CHARS: usize = 64;
@@ -175,7 +175,7 @@ pub(crate) fn files(arrival: &Arrival) -> Vec<MessageFile> {
         .filter_map(|attachment| match &attachment.content {
             AttachmentContent::Bytes(bytes) => {
                 let name = file_name(attachment.name.as_deref().unwrap_or("file"));
-                Some(super::message_file(name, bytes.clone()))
+                Some(MessageFile { name, bytes: bytes.clone() })
             }
             AttachmentContent::Missing(_) => None,
         })

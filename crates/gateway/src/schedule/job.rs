@@ -5,7 +5,8 @@ use std::time::Duration;
 use myclaw_schedule::{Schedule, write_duration};
 use serde::{Deserialize, Serialize};
 
-use crate::rows::{MessageId, Route};
+use crate::route::Route;
+use crate::rows::MessageId;
 
 /// Beginning of the ids of heartbeats. No other job has a colon in its id.
 const HEARTBEAT: &str = "heartbeat:";

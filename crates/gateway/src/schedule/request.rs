@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::job::{Destination, Job, Missed, Target, Work};
 use crate::GatewayError;
-use crate::delivery::MAX_TEXT_BYTES;
-use crate::rows::Route;
+use crate::message::MAX_TEXT_BYTES;
+use crate::route::Route;
 
 /// Longest name of a job, in characters.
 const MAX_NAME: usize = 100;
@@ -147,7 +147,7 @@ impl CronRequest {
     }
 
     /// Reads the arguments of a tool call.
-    pub(super) fn of_arguments(arguments: Map<String, Value>) -> Result<Self, GatewayError> {
+    pub(crate) fn of_arguments(arguments: Map<String, Value>) -> Result<Self, GatewayError> {
         Self::read(Value::Object(arguments))
     }
 }

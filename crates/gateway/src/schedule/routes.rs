@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::GatewayError;
 use crate::ledger::now_ms;
-use crate::rows::Route;
+use crate::route::Route;
 
 /// The last routes, by session.
 const LAST: Records<Route> = Records::new("last-route");

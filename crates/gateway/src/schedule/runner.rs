@@ -19,7 +19,8 @@ use super::heartbeat::{PROMPT, has_nothing_to_do};
 use super::job::{Destination, Job, Missed, Occurrence, OccurrenceState, Outcome, Target, Work};
 use crate::GatewayError;
 use crate::delivery::Delivery;
-use crate::rows::{Incoming, MessageState, Occasion, Route};
+use crate::route::Route;
+use crate::rows::{Incoming, MessageState, Occasion};
 
 /// Most occurrences that run at the same time. Others wait.
 const MOST_RUNNING: usize = 16;
@@ -61,7 +62,7 @@ pub(super) enum Verdict {
 impl Runner {
     pub(crate) fn new(delivery: Arc<Delivery>, clock: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self {
-            book: Arc::clone(&delivery.book),
+            book: Arc::clone(delivery.book()),
             delivery,
             clock,
             slots: Arc::new(Semaphore::new(MOST_RUNNING)),
@@ -298,7 +299,7 @@ impl Runner {
 
     /// Where the answer of a job goes. Nowhere if nobody wrote yet, or the channel was never used.
     async fn route(&self, to: &Destination, main: &str) -> Result<Route, GatewayError> {
-        let routes = &self.delivery.routes;
+        let routes = &self.delivery.routes();
         let found = match to {
             Destination::None => None,
             Destination::Last => routes.last(main).await?,

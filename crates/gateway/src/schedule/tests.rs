@@ -21,14 +21,11 @@ use super::request::JobFields;
 use super::runner::{Runner, Verdict, verdict};
 use crate::channels::Channels;
 use crate::current::{Current, InForce};
-use crate::delivery::Delivery;
-use crate::devices::Devices;
-use crate::hub::Hub;
+use crate::delivery::{Delivery, DeliveryParts};
 use crate::ledger::Ledger;
-use crate::nodes::Nodes;
 use crate::outbox::Outbox;
-use crate::server::WebChannel;
-use myclaw_channels::Channel;
+use crate::routing::Pairings;
+use crate::tests::{Nobody, OwnChannel};
 
 const MINUTE: u64 = 60_000;
 const HOUR: u64 = 60 * MINUTE;
@@ -113,7 +110,7 @@ impl Bench {
     }
 
     fn book(&self) -> &Arc<Book> {
-        &self.delivery.book
+        self.delivery.book()
     }
 
     /// Adds a job.
@@ -182,23 +179,23 @@ async fn open(
         Kept::InFiles => Arc::new(SqliteStore::open_with_clock(&file, of_store).expect("a store")),
         Kept::InMemory => Arc::new(MemoryStore::with_clock(of_store)),
     };
-    let hub = Arc::new(Hub::new());
-    let channel: Arc<dyn Channel> = Arc::new(WebChannel::new(Arc::clone(&hub)));
     let tasks = TaskTracker::new();
     let outbox = Outbox::new(
         Ledger::new(Arc::clone(&store)),
-        Channels::new(channel, Vec::new()),
+        Channels::new(Arc::new(OwnChannel::new()), Vec::new()),
         Arc::clone(&home.stores().outgoing),
+        Arc::new(Nobody),
         tasks.clone(),
     );
-    let devices = Devices::load(Ledger::new(Arc::clone(&store))).await.expect("devices");
-    let delivery = Delivery::new(
-        Current::new(InForce { home, config, found: true }),
+    let pairings = Pairings::load(Ledger::new(Arc::clone(&store))).await.expect("pairings");
+    let parts = DeliveryParts {
+        current: Current::new(InForce { home, config, found: true }),
         outbox,
-        hub,
+        front: Arc::new(Nobody),
+        pairings: Arc::new(pairings),
         tasks,
-        Nodes::new(Arc::new(devices)),
-    );
+    };
+    let delivery = Delivery::new(parts, Box::new(|_| Arc::new(Nobody)));
     delivery.recover().await.expect("recovered");
     let runner = Runner::new(Arc::clone(&delivery), clock);
     runner.recover().await.expect("recovered");

@@ -36,7 +36,7 @@ pub(super) async fn admit(server: &Server, request: &mut Request) -> Result<(), 
     let head = hook_request(request.method(), query, request.headers(), Vec::new());
     of_vendor.admit(&head).inspect_err(|answer| {
         if matches!(answer.status, 401 | 403) {
-            server.delivery.metrics.refused(&name);
+            server.counting.metrics.refused(&name);
         }
     })
 }
@@ -73,7 +73,7 @@ async fn hook(
         Some(of_vendor) => {
             let answer = of_vendor.receive(request, &*server.routing).await;
             if matches!(answer.status, 401 | 403) {
-                server.delivery.metrics.refused(&channel);
+                server.counting.metrics.refused(&channel);
             }
             answer
         }

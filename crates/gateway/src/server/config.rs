@@ -16,7 +16,7 @@ use super::Server;
 use super::answer::{error, error_object};
 use super::request::Body;
 use crate::GatewayError;
-use crate::reload::ReloadState;
+use crate::reloads::ReloadState;
 
 /// Most changes of one request: far more than a person makes in a form.
 const MOST_CHANGES: usize = 500;

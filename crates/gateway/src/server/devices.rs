@@ -34,7 +34,7 @@ async fn scopes(Extension(login): Extension<Login>) -> Json<Value> {
 }
 
 async fn devices(State(server): State<Arc<Server>>) -> Json<Value> {
-    Json(server.delivery.nodes.devices.listed())
+    Json(server.nodes.devices.listed())
 }
 
 #[derive(Deserialize)]
@@ -46,7 +46,7 @@ async fn code(
     State(server): State<Arc<Server>>,
     Body(body): Body<NewCode>,
 ) -> Result<Json<Value>, GatewayError> {
-    server.delivery.nodes.devices.new_code(body.scope).map(Json)
+    server.nodes.devices.new_code(body.scope).map(Json)
 }
 
 /// A scope that a device asks for is not read.
@@ -62,7 +62,7 @@ async fn pair(
     Body(body): Body<Pairing>,
 ) -> Result<Json<Value>, GatewayError> {
     let Pairing { code, name } = body;
-    server.delivery.nodes.devices.pair(&code, &name).await.map(Json)
+    server.nodes.devices.pair(&code, &name).await.map(Json)
 }
 
 #[derive(Deserialize)]
@@ -81,8 +81,7 @@ async fn change(
     };
     let Named { name } = body;
     // A task of its own: a client that goes away does not leave the change half-way.
-    let changing =
-        tokio::spawn(async move { server.delivery.nodes.devices.change(change, &name).await });
+    let changing = tokio::spawn(async move { server.nodes.devices.change(change, &name).await });
     let changed = changing.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
     changed.map(|(_, shown)| Json(shown))
 }

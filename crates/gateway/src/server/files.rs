@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::Server;
 use crate::GatewayError;
+use crate::route::WEB;
 use crate::rows::{Outgoing, PartId};
 
 /// Bytes of a file that are read at once.
@@ -37,11 +38,10 @@ pub(super) async fn download(
     Path(part): Path<String>,
 ) -> Result<Response, GatewayError> {
     let gone = || GatewayError::NotFound("there is no such file, or it is gone".to_owned());
-    let row = server.delivery.ledger.part(&PartId::from_text(&part)).await?;
-    let file =
-        row.filter(|row| row.route.channel == super::CHANNEL).and_then(|row| row.refers.file);
+    let row = server.delivery.ledger().part(&PartId::from_text(&part)).await?;
+    let file = row.filter(|row| row.route.channel == WEB).and_then(|row| row.refers.file);
     let file = file.ok_or_else(gone)?;
-    let (files, blob) = (Arc::clone(&server.delivery.outbox.files), file.blob);
+    let (files, blob) = (Arc::clone(&server.delivery.outbox().files), file.blob);
     let opening = tokio::task::spawn_blocking(move || files.open(&blob));
     let opened = opening.await.ok().and_then(Result::ok).ok_or_else(gone)?;
     let size = opened.bytes;

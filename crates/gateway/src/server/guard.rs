@@ -149,7 +149,7 @@ impl Server {
             let gone = self.tokens.replaced();
             return Presented::Right(Login { scope: Scope::Owner, device: None, gone });
         }
-        let devices = &self.delivery.nodes.devices;
+        let devices = &self.nodes.devices;
         match devices.who(token) {
             Known::Device(login) => {
                 if let Some((id, _)) = login.device.clone() {

@@ -37,14 +37,14 @@ pub(super) fn routes() -> Router<Arc<Server>> {
 }
 
 async fn nodes(State(server): State<Arc<Server>>) -> Json<Value> {
-    Json(server.delivery.nodes.listed())
+    Json(server.nodes.listed())
 }
 
 async fn node(
     State(server): State<Arc<Server>>,
     Path(node): Path<String>,
 ) -> Result<Json<Value>, GatewayError> {
-    let nodes = &server.delivery.nodes;
+    let nodes = &server.nodes;
     nodes.named(&node).map(|node| Json(nodes.described(&node)))
 }
 
@@ -60,7 +60,7 @@ async fn call(
     Path(node): Path<String>,
     Body(body): Body<CallBody>,
 ) -> Result<Json<Value>, GatewayError> {
-    let content = server.delivery.nodes.call(&node, &body.capability, body.arguments).await?;
+    let content = server.nodes.call(&node, &body.capability, body.arguments).await?;
     Ok(Json(json!({"content": content})))
 }
 
@@ -91,7 +91,7 @@ struct Connection {
 impl Connection {
     async fn serve(mut self, id: &str, login: Login) {
         let Some(hello) = self.hello().await else { return };
-        let (place, requests) = self.server.delivery.nodes.join(id, hello.bounded());
+        let (place, requests) = self.server.nodes.join(id, hello.bounded());
         let version = env!("CARGO_PKG_VERSION").to_owned();
         if !self.send(json!(Opening::Welcome { protocol: PROTOCOL, version }).to_string()).await {
             return;

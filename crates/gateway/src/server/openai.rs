@@ -23,15 +23,15 @@ pub(super) use chat::chat_completions;
 pub(super) use responses::{cancel, create, input_items, remove, retrieve};
 
 use self::files::File;
-pub(super) use self::files::is_picture;
 use super::answer::{self, class_of, message as message_object};
-use super::rest::{Attachment, MOST_ATTACHMENTS, pictures};
+use super::attachments::{Attachment, MOST_ATTACHMENTS, pictures};
 use super::{Server, route};
 use crate::GatewayError;
-use crate::delivery::{MessageFile, NewMessage};
 use crate::devices::Login;
 use crate::hub::Watching;
-use crate::rows::{MessageId, Origin, Route};
+use crate::message::{MessageFile, NewMessage};
+use crate::route::Route;
+use crate::rows::{MessageId, Origin};
 use myclaw_engine::ProgramRequest;
 use myclaw_llm::ToolCall;
 use myclaw_session::SessionKey;
@@ -137,7 +137,7 @@ impl Server {
         let Source { route, id: source_id } = source;
         let (key, _) = self.delivery.session(&session)?;
         // Before the message is stored: nothing of its answer is missed.
-        let watching = self.delivery.hub.watch(key.as_str());
+        let watching = self.hub.watch(key.as_str());
         let images = pictures(question.pictures).await?;
         let text = question.text;
         let new = NewMessage { route, source_id, session, text, images, asked };

@@ -8,26 +8,21 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use myclaw_gateway_client::near;
-use myclaw_llm::ImageContent;
 use myclaw_session::{EntryId, SessionError, TranscriptMessage};
-use myclaw_tools::picture_from_base64;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{error, message as message_object};
-use super::openai::is_picture;
+use super::attachments::{Attachment, attached};
 use super::request::{Body, Params};
 use super::sessions::ListRange;
 use super::{Server, route, scope};
 use crate::GatewayError;
-use crate::delivery::{MessageFile, NewMessage};
 use crate::devices::Login;
+use crate::message::NewMessage;
 use crate::metrics::Gauge;
-use crate::questions::{Answer, AnswerError, FullAnswer, Question};
-use crate::routing::{file_name, message_file};
+use crate::questions::{AnswerError, FullAnswer};
 use crate::rows::{Incoming, MessageId, MessageState, Origin};
 
 /// The header with which programs name a message, so that a repetition is not a second message.
@@ -38,8 +33,6 @@ pub(super) const DEFAULT_SESSION: &str = "main";
 const LONGEST_WAIT: u64 = 600;
 /// Messages of a history, unless the client wants fewer.
 const HISTORY: usize = 50;
-/// Most pictures of a message, and most files.
-pub(super) const MOST_ATTACHMENTS: usize = 8;
 /// Most messages of a history.
 const MOST_HISTORY: usize = 200;
 
@@ -52,26 +45,6 @@ pub(super) struct NewMessageBody {
     id: Option<String>,
     #[serde(default)]
     attachments: Vec<Attachment>,
-}
-
-/// A picture or another file that comes with a message.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Attachment {
-    /// What the sender believes it to be. The gateway looks at the picture itself.
-    #[serde(default, rename = "mediaType")]
-    _media_type: Option<String>,
-    /// Standard base64.
-    data: String,
-    /// Its name, if it may be something else than a picture.
-    #[serde(default)]
-    name: Option<String>,
-}
-
-impl Attachment {
-    pub(super) fn new(base64: String) -> Self {
-        Self { _media_type: None, data: base64, name: None }
-    }
 }
 
 #[derive(Deserialize)]
@@ -130,18 +103,19 @@ pub(super) async fn metrics(State(server): State<Arc<Server>>) -> Response {
     let sockets = super::MOST_SOCKETS - server.sockets.available_permits();
     let is_current = usize::from(server.reloads.state().is_current());
     let delivery = &server.delivery;
-    let dropped = usize::try_from(delivery.telemetry.exporter.dropped()).unwrap_or(usize::MAX);
+    let dropped =
+        usize::try_from(server.counting.telemetry.exporter.dropped()).unwrap_or(usize::MAX);
     let gauges = [
         gauge("myclaw_uptime_seconds", "Seconds since the start.", seconds),
         gauge("myclaw_messages_open", "Messages without an answer.", delivery.open_count()),
-        gauge("myclaw_parts_waiting", "Parts that wait to be sent.", delivery.outbox.waiting()),
+        gauge("myclaw_parts_waiting", "Parts that wait to be sent.", delivery.outbox().waiting()),
         gauge("myclaw_sessions_working", "Sessions that work.", delivery.working().len()),
-        gauge("myclaw_approvals_open", "Open questions.", delivery.questions.list(None).len()),
+        gauge("myclaw_approvals_open", "Open questions.", delivery.questions().list(None).len()),
         gauge("myclaw_websockets", "Open WebSockets.", sockets),
         gauge("myclaw_spans_dropped", "Spans of traces that no receiver took.", dropped),
         gauge("myclaw_config_current", "1 if the config file is in force.", is_current),
     ];
-    let text = delivery.metrics.text(&gauges, &server.routing.channel_states());
+    let text = server.counting.metrics.text(&gauges, &server.routing.channel_states());
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 
@@ -259,53 +233,6 @@ pub(super) async fn not_found() -> Response {
     error(StatusCode::NOT_FOUND, "not_found", message)
 }
 
-/// What comes with a message: pictures, and files with a name that are none.
-pub(super) async fn attached(
-    attachments: Vec<Attachment>,
-) -> Result<(Vec<ImageContent>, Vec<MessageFile>), GatewayError> {
-    let (mut seen, mut files) = (Vec::new(), Vec::new());
-    for attachment in attachments {
-        let name = attachment.name.as_deref().filter(|name| !name.trim().is_empty());
-        let bytes = name.map(|_| STANDARD.decode(attachment.data.trim_ascii()));
-        match (name, bytes) {
-            (Some(name), Some(Ok(bytes))) if !is_picture(&bytes) => {
-                files.push(message_file(file_name(name), bytes));
-            }
-            (Some(name), Some(Err(_))) => {
-                let why = format!("the data of the file \"{}\" is not base64", file_name(name));
-                return Err(GatewayError::Unusable(why));
-            }
-            _ => seen.push(attachment),
-        }
-    }
-    if files.len() > MOST_ATTACHMENTS {
-        let why = format!("a message has at most {MOST_ATTACHMENTS} files; send the others later");
-        return Err(GatewayError::Unusable(why));
-    }
-    Ok((pictures(seen).await?, files))
-}
-
-/// Checks pictures before they are stored: a provider would refuse the session from then on.
-pub(super) async fn pictures(
-    attachments: Vec<Attachment>,
-) -> Result<Vec<ImageContent>, GatewayError> {
-    if attachments.len() > MOST_ATTACHMENTS {
-        let why =
-            format!("a message has at most {MOST_ATTACHMENTS} pictures; send the others later");
-        return Err(GatewayError::Unusable(why));
-    }
-    let checking = tokio::task::spawn_blocking(move || {
-        let pictures = attachments.iter().enumerate().map(|(number, attachment)| {
-            picture_from_base64(&attachment.data).map_err(|why| {
-                let number = number + 1;
-                GatewayError::Unusable(format!("attachment {number} cannot be used: {why}"))
-            })
-        });
-        pictures.collect()
-    });
-    checking.await.map_err(|error| GatewayError::Internal(error.to_string()))?
-}
-
 impl Server {
     /// Where programs of this machine reach it.
     fn url(&self) -> String {
@@ -326,7 +253,7 @@ impl Server {
             "sockets": super::MOST_SOCKETS - self.sockets.available_permits(),
             "tokenFile": self.delivery.token_file(),
             "config": self.reloads.state(),
-            "usage": self.delivery.metrics.usage(),
+            "usage": self.counting.metrics.usage(),
             "stateDirectory": self.delivery.home().paths.state_dir(),
         })
     }
@@ -335,18 +262,8 @@ impl Server {
     pub(super) async fn approvals(&self, session: Option<&str>) -> Result<Value, GatewayError> {
         let key = session.map(|name| self.delivery.session(name)).transpose()?;
         let key = key.as_ref().map(|(key, _)| key.as_str());
-        let open = self.delivery.questions.list(key);
-        Ok(json!({"approvals": open, "answered": self.answered.list().await?}))
-    }
-
-    /// Keeps who has answered a question.
-    pub(crate) async fn note_answer(
-        &self,
-        question: &Question,
-        answer: Answer,
-        by: &str,
-    ) -> Result<(), GatewayError> {
-        self.answered.note(question, answer, by).await
+        let open = self.delivery.questions().list(key);
+        Ok(json!({"approvals": open, "answered": self.delivery.answered().list().await?}))
     }
 
     /// Answers a question.
@@ -357,7 +274,7 @@ impl Server {
         login: &Login,
     ) -> Result<Value, GatewayError> {
         let answer = given.answer;
-        let answered = self.delivery.questions.answer(id, given, login.label());
+        let answered = self.delivery.questions().answer(id, given, login.label());
         let question = answered.map_err(|error| match error {
             AnswerError::NoQuestion => GatewayError::NotFound(
                 "no question with this id waits: it was answered, its time is over, or the run has ended".to_owned(),
@@ -366,7 +283,7 @@ impl Server {
                 "the question does not offer `always` with this scope; its `always` lists what it offers".to_owned(),
             ),
         })?;
-        self.note_answer(&question, answer, &login.label()).await?;
+        self.delivery.answered().note(&question, answer, &login.label()).await?;
         Ok(json!({"id": id, "answer": answer}))
     }
 
@@ -379,7 +296,7 @@ impl Server {
     ) -> Result<Value, GatewayError> {
         let (key, is_busy) = self.delivery.session(session)?;
         // Before the log is read: what comes later is in the events.
-        let newest = self.delivery.hub.newest(key.as_str());
+        let newest = self.hub.newest(key.as_str());
         let home = self.delivery.home();
         let (limit, of_session) = (range.limit.unwrap_or(HISTORY).min(MOST_HISTORY), key.clone());
         let before = range.before.as_deref().map(EntryId::from_text);
@@ -391,7 +308,7 @@ impl Server {
         let read = reading.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
         let found: Option<Vec<TranscriptMessage>> =
             read.map_err(|error| GatewayError::Agent(error.into()))?;
-        let until = self.delivery.hub.newest(key.as_str());
+        let until = self.hub.newest(key.as_str());
         let Some(messages) = found else {
             let why = "the session has no message with the id of `before`; leave it out to read the newest ones";
             return Err(GatewayError::Unusable(why.to_owned()));
@@ -400,7 +317,7 @@ impl Server {
         Ok(json!({
             "session": key.as_str(),
             "busy": is_busy,
-            "stream": self.delivery.hub.stream(),
+            "stream": self.hub.stream(),
             "sequence": newest,
             "until": until,
             "messages": messages,
@@ -417,7 +334,7 @@ impl Server {
             for id in ids {
                 if let Some(Incoming {
                     state: MessageState::Reported { class, message, .. }, ..
-                }) = self.delivery.ledger.message(&id).await?
+                }) = self.delivery.ledger().message(&id).await?
                 {
                     let report =
                         json!({"messageId": id, "row": row.id, "class": class, "message": message});

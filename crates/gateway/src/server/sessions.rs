@@ -71,7 +71,7 @@ impl Server {
             self.prepare_search();
         }
         let working = self.delivery.working();
-        let questions = self.delivery.questions.list(None);
+        let questions = self.delivery.questions().list(None);
         let agent = self.delivery.config().default_agent_id().to_string();
         self.with_sessions(move |catalog| {
             let (found, total) = match &query {

@@ -126,7 +126,7 @@ impl Server {
             "tookMs": u64::try_from(done.took.as_millis()).unwrap_or(u64::MAX),
             "version": done.written.file.version(),
             "warnings": done.written.warnings,
-            "inForce": state.as_ref().map(crate::reload::ReloadState::is_current),
+            "inForce": state.as_ref().map(crate::reloads::ReloadState::is_current),
             "state": state,
         }))
     }

@@ -21,16 +21,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{class_of, error, message as message_object};
+use super::attachments::{Attachment, attached};
 use super::front::Caller;
 use super::guard::Presented;
-use super::rest::{Attachment, DEFAULT_SESSION, HistoryRange, attached};
+use super::rest::{DEFAULT_SESSION, HistoryRange};
 use super::sessions::ListRange;
 use super::strangers::Place;
 use super::{MAX_BODY, Server, route, scope};
 use crate::GatewayError;
-use crate::delivery::NewMessage;
 use crate::devices::Login;
 use crate::hub::{Watcher, Watching};
+use crate::message::NewMessage;
 use crate::questions::{Answer, FullAnswer};
 use crate::rows::Origin;
 use line::{Line, Received};
@@ -171,7 +172,7 @@ impl Client {
             "type": "hello",
             "protocol": PROTOCOL,
             "version": env!("CARGO_PKG_VERSION"),
-            "stream": self.server.delivery.hub.stream(),
+            "stream": self.server.hub.stream(),
             "scope": login.scope,
         });
         if !self.send(Message::text(hello.to_string())).await {
@@ -317,7 +318,7 @@ impl Client {
     /// Sends what is new in the watched sessions, with one write if there is little. Events that come while the client
     /// takes nothing wait in the hub. False if the client is gone.
     async fn send_events(&mut self) -> bool {
-        let hub = &self.server.delivery.hub;
+        let hub = &self.server.hub;
         for (session, watched) in &mut self.watched {
             if watched.newest.load(Ordering::Acquire) == watched.sent {
                 continue;
@@ -396,7 +397,7 @@ impl Client {
                 let (key, _) = delivery.session(&session)?;
                 let watched = self.watched.remove(key.as_str()).is_some();
                 if watched {
-                    delivery.hub.unwatch(key.as_str(), &self.watcher());
+                    self.server.hub.unwatch(key.as_str(), &self.watcher());
                 }
                 Ok(json!({"watched": watched}))
             }
@@ -428,7 +429,7 @@ impl Client {
             let why = format!("a connection watches at most {MOST_WATCHED} sessions; unwatch one");
             return Err(GatewayError::Unusable(why));
         }
-        let hub = &self.server.delivery.hub;
+        let hub = &self.server.hub;
         let Watching { newest, live, news } = hub.watch_with(key.as_str(), self.watcher());
         let is_same_stream = params.stream.as_deref().is_none_or(|stream| stream == hub.stream());
         let after = params.after.filter(|_| is_same_stream);
@@ -441,11 +442,11 @@ impl Client {
         Ok(json!({
             "session": key.as_str(),
             "busy": is_busy,
-            "stream": self.server.delivery.hub.stream(),
+            "stream": self.server.hub.stream(),
             "sequence": after.unwrap_or(newest),
             "resumed": after.is_some(),
             "live": live,
-            "approvals": self.server.delivery.questions.list(Some(key.as_str())),
+            "approvals": self.server.delivery.questions().list(Some(key.as_str())),
         }))
     }
 

@@ -24,14 +24,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Sharing, account_of, desk_of};
 use crate::GatewayError;
-use crate::delivery::{Delivery, NewMessage};
+use crate::delivery::Delivery;
 use crate::gateway::{Control, Gateway};
 use crate::ledger::{Ledger, OpenMessage};
+use crate::message::NewMessage;
+use crate::route::{OWNERS_ACCOUNT, Route, WEB};
 use crate::rows::{
-    Incoming, MessageId, MessageState, Origin, Outgoing, PartId, PartKind, PartState, Refers, Route,
+    Incoming, MessageId, MessageState, Origin, Outgoing, PartId, PartKind, PartState, Refers,
 };
 use crate::schedule::{Asker, CronRequest};
-use crate::server::{CHANNEL, OWNERS_ACCOUNT};
 
 /// Kills in a quick run.
 const DEFAULT_KILLS: u64 = 12;
@@ -102,7 +103,7 @@ impl Scene {
                 let make = Box::new(|_: &_| Err("no host".to_owned()));
                 let running = Gateway::start_as(home, make, sharing).await.unwrap();
                 let delivery = running.delivery();
-                let claims = Arc::clone(delivery.ledger.claims());
+                let claims = Arc::clone(delivery.ledger().claims());
                 of_node.send((Arc::downgrade(&delivery), claims, Handle::current())).unwrap();
                 drop(delivery);
                 let control = Control {
@@ -161,7 +162,7 @@ impl Node {
         id: &str,
         text: &str,
     ) -> mpsc::Receiver<Result<MessageId, GatewayError>> {
-        let [channel, account] = [CHANNEL, OWNERS_ACCOUNT].map(str::to_owned);
+        let [channel, account] = [WEB, OWNERS_ACCOUNT].map(str::to_owned);
         let new = NewMessage {
             route: Route { channel, account, chat: "owner".to_owned() },
             source_id: id.to_owned(),
@@ -345,7 +346,7 @@ fn a_sub_agent_and_a_job_of_a_dead_gateway_are_finished_by_the_other_one() {
         count(&scene.rows("main"), "user", "[The sub-agent ") > 0 && asked("[The sub-agent ") > 0
     });
     let known =
-        second.call(async |delivery: Arc<Delivery>| delivery.children.running(|_| true).len());
+        second.call(async |delivery: Arc<Delivery>| delivery.children().running(|_| true).len());
     assert_eq!(known.recv().unwrap(), 0, "a sub-agent that has ended runs");
     assert_eq!(count(&scene.rows("main"), "user", "[The sub-agent "), 1);
     assert_eq!(runs().matches(r#""outcome":"answered""#).count(), 1, "{}", runs());
@@ -529,7 +530,7 @@ fn check_bot(seed: u64, scene: &Scene, node: &Node, written: &[u64]) -> usize {
     };
     let is_reported = |number: &u64| {
         let texts = node.call(async |delivery: Arc<Delivery>| {
-            let trouble = delivery.ledger.trouble().await;
+            let trouble = delivery.ledger().trouble().await;
             trouble.unwrap().into_iter().map(|part| part.row.text).collect::<String>()
         });
         texts.recv().unwrap().contains(&format!("<m{number}>"))

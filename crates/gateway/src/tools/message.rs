@@ -6,10 +6,11 @@ use myclaw_config::OtherChats;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::session::Call;
+use super::call::Call;
 use crate::GatewayError;
 use crate::delivery::{ChatPlace, SpeakCall, Speech};
-use crate::rows::{Act, ActOn, PartState, Route};
+use crate::route::Route;
+use crate::rows::{Act, ActOn, PartState};
 
 /// Longest question of a poll, and longest answer to choose, in characters (Bot API, sendPoll).
 const MOST_QUESTION_CHARS: usize = 300;
@@ -173,7 +174,7 @@ impl Call<'_> {
             return self.delivery.current_place(key.as_str()).await;
         }
         self.check_other_chats()?;
-        let route = self.delivery.routes.last(key.as_str()).await?;
+        let route = self.delivery.routes().last(key.as_str()).await?;
         let route = route.filter(Route::leads_somewhere).ok_or_else(|| {
             unusable(format!("nobody has written to the session {to} from a chat yet"))
         })?;

@@ -1,7 +1,7 @@
 //! The tool `nodes`: the agent uses other machines.
 
 use std::path::PathBuf;
-use std::sync::{LazyLock, Weak};
+use std::sync::{Arc, LazyLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,10 +18,10 @@ use myclaw_tools::picture_from_base64;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{output, running};
+use super::answer::output;
 use crate::GatewayError;
-use crate::delivery::Delivery;
 use crate::devices::{DeviceChange, Scope};
+use crate::nodes::Nodes;
 
 const DESCRIPTION: &str = include_str!("nodes/description.md");
 
@@ -44,7 +44,7 @@ pub(super) const DECLARATION: ToolDeclaration = ToolDeclaration {
 
 /// The tool for one session.
 pub(super) struct NodesTool {
-    delivery: Weak<Delivery>,
+    nodes: Arc<Nodes>,
     /// Where files of nodes go.
     directory: PathBuf,
 }
@@ -99,14 +99,13 @@ struct Arguments {
 }
 
 impl NodesTool {
-    pub(super) fn new(delivery: Weak<Delivery>, session: &SessionConfig) -> Self {
+    pub(super) fn new(nodes: Arc<Nodes>, session: &SessionConfig) -> Self {
         let directory = session.home.side_files().artifact_directory(&session.session_key);
-        Self { delivery, directory }
+        Self { nodes, directory }
     }
 
     async fn carry_out(&self, given: Arguments) -> Result<ToolOutput, GatewayError> {
-        let delivery = running(&self.delivery).map_err(|_| GatewayError::Stopping)?;
-        let nodes = &delivery.nodes;
+        let nodes = &self.nodes;
         let node = || given.node.clone().ok_or_else(|| lacks("node"));
         match given.action {
             Action::Status => Ok(output(&nodes.listed())),

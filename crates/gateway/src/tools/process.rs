@@ -1,5 +1,6 @@
 //! The tool `gateway`.
 
+use std::sync::Weak;
 use std::time::Duration;
 
 use myclaw_agent::{ConfigProposal, Home};
@@ -8,7 +9,7 @@ use myclaw_engine::{CallArguments, ToolError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::session::Call;
+use super::call::Call;
 use crate::GatewayError;
 use crate::server::config::{home, read_file};
 
@@ -48,12 +49,18 @@ impl Call<'_> {
         let Arguments { action, path, .. } = self.arguments()?;
         self.delivery.check_owner(self.caller.session_key.as_str())?;
         match action {
-            Action::Status => self.delivery.state(),
+            Action::Status => self.state(),
             Action::Restart => self.restart().await,
             Action::Config => config(&parsed(path.as_deref())?).await,
             Action::Schema => schema(&parsed(path.as_deref())?),
             Action::Change => self.change_config().await,
         }
+    }
+
+    /// What `myclaw gateway status` shows.
+    fn state(&self) -> Result<Value, GatewayError> {
+        let server = self.server.get().and_then(Weak::upgrade);
+        server.map(|server| server.state()).ok_or(GatewayError::Stopping)
     }
 
     async fn restart(&self) -> Result<Value, GatewayError> {

@@ -9,13 +9,11 @@ use myclaw_engine::{
     ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
 };
 use myclaw_llm::{ToolCall, ToolSchema};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
+use super::answer::{output, running};
+use super::call::{Call, LateServer};
 use super::message::text_of;
-use super::{output, running};
-use crate::GatewayError;
 use crate::delivery::Delivery;
 
 /// Which tool it is.
@@ -37,31 +35,14 @@ pub(super) struct SessionTool {
     kind: Kind,
     schema: Arc<ToolSchema>,
     delivery: Weak<Delivery>,
+    server: LateServer,
     caller: Arc<SessionConfig>,
-}
-
-/// A call of one of the tools.
-pub(super) struct Call<'a> {
-    pub(super) delivery: &'a Arc<Delivery>,
-    pub(super) caller: &'a SessionConfig,
-    /// The model's id of the call.
-    pub(super) id: &'a str,
-    /// The turn, in which no two calls have the same id.
-    pub(super) turn: String,
-    pub(super) arguments: CallArguments,
-    pub(super) cancel: &'a CancellationToken,
-}
-
-impl Call<'_> {
-    pub(super) fn arguments<T: DeserializeOwned>(&self) -> Result<T, GatewayError> {
-        self.arguments.parse().map_err(|error| GatewayError::Unusable(error.to_string()))
-    }
 }
 
 impl SessionTool {
     pub(super) fn new(
         (kind, mut schema): (Kind, Arc<ToolSchema>),
-        delivery: Weak<Delivery>,
+        (delivery, server): (Weak<Delivery>, LateServer),
         caller: Arc<SessionConfig>,
     ) -> Self {
         if kind == Kind::Message
@@ -75,7 +56,7 @@ impl SessionTool {
                 schema
             });
         }
-        Self { kind, schema, delivery, caller }
+        Self { kind, schema, delivery, server, caller }
     }
 }
 
@@ -121,6 +102,7 @@ impl Tool for SessionTool {
             let delivery = running(&self.delivery)?;
             let call = Call {
                 delivery: &delivery,
+                server: &self.server,
                 caller: &self.caller,
                 id: &invocation.call.tool_call_id,
                 turn: invocation.context.turn.to_string(),

@@ -8,7 +8,7 @@ use myclaw_session::{About, Catalog, EntryId, SessionKey};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::session::Call;
+use super::call::Call;
 use crate::GatewayError;
 use crate::delivery::{ChildOrder, SessionMessage, described};
 use crate::ledger::now_ms;
@@ -95,14 +95,14 @@ impl Call<'_> {
         let arguments: SubagentsArguments = self.arguments()?;
         let own = self.caller.session_key.as_str();
         if matches!(arguments.action, SubagentsAction::List) {
-            let children = self.delivery.children.of(own);
+            let children = self.delivery.children().of(own);
             return Ok(json!({"subagents": children.iter().map(described).collect::<Vec<_>>()}));
         }
         let name = arguments.session.unwrap_or_default();
         let is_it = |session: &str, label: Option<&str>| session == name || label == Some(&name);
         let running = self
             .delivery
-            .children
+            .children()
             .running(|child| child.works_for(own) && is_it(&child.session, child.label.as_deref()));
         if running.is_empty() {
             return Err(unusable(format!(
@@ -153,7 +153,7 @@ impl Call<'_> {
                 continue;
             }
             let parts = session.key.parts();
-            let child = self.delivery.children.know(key).await?;
+            let child = self.delivery.children().know(key).await?;
             let about = About::from_extra(session.entry.extra.as_ref());
             rows.push(json!({
                 "session": key,
@@ -239,7 +239,7 @@ impl Call<'_> {
         }
         let of_store = key.clone();
         let exists = self.with_sessions(move |catalog| Ok(catalog.exists(&of_store))).await?;
-        let is_begun = exists || self.delivery.children.get(key.as_str()).is_some();
+        let is_begun = exists || self.delivery.children().get(key.as_str()).is_some();
         if is_begun { Ok(key) } else { Err(unknown()) }
     }
 

@@ -31,7 +31,7 @@ fn declared() -> BTreeMap<String, ToolDeclaration> {
         .map(|kind| (canonical_tool_name(&kind.schema().name), kind.declaration()))
         .collect();
     declared.insert("nodes".to_owned(), super::nodes::DECLARATION);
-    declared.insert("cron".to_owned(), crate::schedule::CRON_DECLARATION);
+    declared.insert("cron".to_owned(), super::cron::DECLARATION);
     for name in known_tools().iter().chain(&["bash"]) {
         let known = declaration_of(name);
         if known != ToolDeclaration::UNKNOWN {

@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-use super::{Bucket, Caller, OTHER, Used};
+use super::{Bucket, OTHER, Used};
 use crate::GatewayError;
+use crate::counters::Caller;
 use crate::ledger::{Ledger, now_ms};
 
 /// Shortest pause between two writes. After a crash, what was used in this time is missing.

@@ -8,18 +8,18 @@ use axum::{Json, Router};
 
 use super::{UsageAnswer, UsageRequest};
 use crate::GatewayError;
-use crate::delivery::Delivery;
+use crate::counting::Counting;
 use crate::ledger::now_ms;
 use crate::server::request::Params;
 
 /// `GET /api/usage`.
-pub(crate) fn routes<S: Clone + Send + Sync + 'static>(delivery: Arc<Delivery>) -> Router<S> {
-    Router::new().route("/api/usage", get(answer)).with_state(delivery)
+pub(crate) fn routes<S: Clone + Send + Sync + 'static>(counting: Arc<Counting>) -> Router<S> {
+    Router::new().route("/api/usage", get(answer)).with_state(counting)
 }
 
 async fn answer(
-    State(delivery): State<Arc<Delivery>>,
+    State(counting): State<Arc<Counting>>,
     Params(request): Params<UsageRequest>,
 ) -> Result<Json<UsageAnswer>, GatewayError> {
-    delivery.usage.answer(request, now_ms()).await.map(Json)
+    counting.usage.answer(request, now_ms()).await.map(Json)
 }

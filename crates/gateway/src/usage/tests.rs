@@ -5,6 +5,7 @@ use std::sync::Arc;
 use myclaw_store::SqliteStore;
 
 use super::*;
+use crate::counters::Caller;
 use crate::ledger::Ledger;
 
 const HOUR: u64 = 60 * 60 * 1_000;

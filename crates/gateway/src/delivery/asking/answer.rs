@@ -10,7 +10,8 @@ use super::{ASKED, CODE_LETTERS, LETTERS, MESSAGES, message_key};
 use crate::GatewayError;
 use crate::delivery::Delivery;
 use crate::questions::{Answer, AnswerError, FullAnswer, Question};
-use crate::rows::{Outgoing, PartId, Route};
+use crate::route::Route;
+use crate::rows::{Outgoing, PartId};
 
 /// How long an answer waits until the messages of the questions in its chat are sent.
 const CONFIRMATION: Duration = Duration::from_secs(3);
@@ -99,7 +100,7 @@ impl Delivery {
                 && Target::from_text(&other.chat).chat == chat
         };
         let mut candidates = Vec::new();
-        for (code, asked) in self.asked.open.lock().iter() {
+        for (code, asked) in self.approvals.asked.open.lock().iter() {
             for place in asked.places.iter().filter(|place| is_there(&place.route)) {
                 candidates.extend(place.sent.iter().map(|sent| (code.clone(), sent.part.clone())));
             }
@@ -112,7 +113,7 @@ impl Delivery {
                 return Ok(Some(ChatAnswer::of_words(code, text)));
             }
         }
-        let over = MESSAGES.get(self.ledger.store(), &message_key(route, message)).await?;
+        let over = MESSAGES.get(self.ledger().store(), &message_key(route, message)).await?;
         // Other words about a question that is over are for the agent.
         let is_answer = read_answer(text).is_some();
         Ok(over.filter(|_| is_answer).map(|code| ChatAnswer::of_words(code.row, text)))
@@ -148,10 +149,7 @@ impl Delivery {
         match answered {
             Ok(question) => {
                 let question = *question;
-                let server = self.links.get().and_then(|links| links.server.upgrade());
-                if let Some(server) = server {
-                    server.note_answer(&question, kind, &by).await?;
-                }
+                self.approvals.answered.note(&question, kind, &by).await?;
                 Ok(match kind {
                     Answer::Once => "Approved: the call is made once.",
                     Answer::Always => {
@@ -169,7 +167,7 @@ impl Delivery {
     }
 
     fn give_now(&self, code: &str, given: FullAnswer, route: &Route, by: &str) -> Given {
-        let mut open = self.asked.open.lock();
+        let mut open = self.approvals.asked.open.lock();
         let Some(asked) = open.get_mut(code) else {
             return Given::Answered(Err(AnswerError::NoQuestion));
         };
@@ -178,7 +176,7 @@ impl Delivery {
             return Given::Unseen;
         }
         // Under the lock: the end of the question finds where it was answered.
-        let answered = self.questions.answer(&asked.id, given, by.to_owned());
+        let answered = self.approvals.questions.answer(&asked.id, given, by.to_owned());
         if answered.is_ok() {
             asked.answered_in = Some(route.clone());
         }
@@ -187,7 +185,7 @@ impl Delivery {
 
     /// What is said about an answer to a question that does not wait.
     async fn no_question(&self, code: &str) -> Result<String, GatewayError> {
-        let known = ASKED.get(self.ledger.store(), code).await?;
+        let known = ASKED.get(self.ledger().store(), code).await?;
         Ok(match known.map(|known| known.row.outcome) {
             Some(Some(outcome)) => {
                 format!(
@@ -212,14 +210,14 @@ impl Delivery {
         said: &str,
     ) -> Result<(String, Vec<Outgoing>), GatewayError> {
         let question = {
-            let open = self.asked.open.lock();
+            let open = self.approvals.asked.open.lock();
             open.get(code).map(|asked| asked.id.clone())
         };
-        let question = question.and_then(|id| self.questions.find(&id));
+        let question = question.and_then(|id| self.approvals.questions.find(&id));
         let Some(question) = question else {
             return Ok((self.no_question(code).await?, Vec::new()));
         };
-        let mut open = self.asked.open.lock();
+        let mut open = self.approvals.asked.open.lock();
         let place = open
             .get_mut(code)
             .and_then(|asked| asked.places.iter_mut().find(|place| place.route == *route));

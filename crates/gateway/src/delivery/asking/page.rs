@@ -6,7 +6,8 @@ use myclaw_engine::ScopeKind;
 use super::{AskedPlace, SentMessage};
 use crate::delivery::Delivery;
 use crate::questions::Question;
-use crate::rows::{Outgoing, PartId, PartKind, Route};
+use crate::route::Route;
+use crate::rows::{Outgoing, PartId, PartKind};
 
 /// Bytes of a question that are sent at once. More is shown when the owner asks for it, because a chat takes only so many
 /// messages in a minute.

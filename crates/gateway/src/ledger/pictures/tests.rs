@@ -6,7 +6,8 @@ use myclaw_store::{MemoryStore, QueueId, Store};
 
 use super::*;
 use crate::ledger::{Acceptance, OVER};
-use crate::rows::{MessageState, Route};
+use crate::route::Route;
+use crate::rows::MessageState;
 
 fn picture(bytes: usize) -> ImageContent {
     ImageContent { data: "A".repeat(bytes), mime_type: "image/png".to_owned() }

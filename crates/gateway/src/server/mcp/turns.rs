@@ -16,11 +16,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::GatewayError;
-use crate::delivery::{NewMessage, SpeakCall, Speech};
+use crate::delivery::{SpeakCall, Speech};
 use crate::devices::{Login, Needs};
 use crate::hub::{Since, Watching};
+use crate::message::NewMessage;
 use crate::questions::{Answer, FullAnswer};
-use crate::rows::{Incoming, MessageId, MessageState, Origin, Route};
+use crate::route::Route;
+use crate::rows::{Incoming, MessageId, MessageState, Origin};
 use crate::server::answer::message as message_object;
 use crate::server::rest::DEFAULT_SESSION;
 use crate::server::{Server, route};
@@ -62,7 +64,7 @@ impl Turns {
     async fn row(&self, turn: &Turn) -> Result<(MessageId, Incoming, SessionKey), String> {
         let id = MessageId::from_text(&turn.0);
         let row =
-            self.server.delivery.ledger.message(&id).await.map_err(|error| error.to_string())?;
+            self.server.delivery.ledger().message(&id).await.map_err(|error| error.to_string())?;
         let row = row.ok_or_else(|| NO_TURN.to_owned())?;
         let session = self.server.delivery.session(&row.session);
         let (key, _) = session.map_err(|error| error.to_string())?;
@@ -75,7 +77,7 @@ impl Turns {
         Ok(match &row.state {
             MessageState::Open => {
                 // Other messages of the session have questions of their own.
-                let asked = delivery.questions.list(Some(key.as_str())).into_iter().next();
+                let asked = delivery.questions().list(Some(key.as_str())).into_iter().next();
                 match asked.filter(|_| delivery.works_on(key.as_str(), &id)) {
                     Some(question) => {
                         let own_id = question.names().0;
@@ -123,7 +125,7 @@ impl Turns {
         let delivery = &self.server.delivery;
         let caller = delivery.session_config(&session)?;
         let key = &caller.session_key;
-        let route = delivery.routes.last(key.as_str()).await?;
+        let route = delivery.routes().last(key.as_str()).await?;
         let route = route.filter(Route::leads_somewhere).ok_or_else(|| {
             unusable(format!("nobody has written to the session {session} from a chat yet"))
         })?;
@@ -182,7 +184,7 @@ impl Backend for Turns {
     fn watch<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<Box<dyn Watch>, String>> {
         Box::pin(async move {
             let (message, _, key) = self.row(turn).await?;
-            let watching = self.server.delivery.hub.watch(key.as_str());
+            let watching = self.server.hub.watch(key.as_str());
             let server = Arc::clone(&self.server);
             Ok(Box::new(Changes { server, message, key, watching }) as Box<dyn Watch>)
         })
@@ -201,7 +203,7 @@ impl Backend for Turns {
         Box::pin(async move {
             self.check_may_talk()?;
             self.row(turn).await?;
-            let asked = self.server.delivery.questions.find(question);
+            let asked = self.server.delivery.questions().find(question);
             let asked = asked.ok_or_else(|| "the question does not wait any more".to_owned())?;
             let (answer, scope, reason) = match served_answer(answer, &asked.shown().always) {
                 WrittenAnswer::Once => (Answer::Once, None, None),
@@ -242,7 +244,7 @@ impl Watch for Changes {
                 // The end of a message whose session says nothing more.
                 _ = delivery.outcome(&self.message, pending()) => return None,
             }
-            match delivery.hub.since(self.key.as_str(), self.watching.newest) {
+            match self.server.hub.since(self.key.as_str(), self.watching.newest) {
                 Since::Events(events) => {
                     let newest = events.last().map(|newest| *newest.numbers.end());
                     self.watching.newest = newest.unwrap_or(self.watching.newest);

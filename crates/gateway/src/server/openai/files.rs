@@ -7,17 +7,14 @@ use serde::Deserialize;
 
 use super::Said;
 use crate::GatewayError;
-use crate::delivery::MAX_TEXT_BYTES;
-use crate::routing::{file_name, message_file, quote, text_of};
-use crate::server::rest::Attachment;
+use crate::message::{MAX_TEXT_BYTES, MessageFile};
+use crate::routing::{file_name, quote, text_of};
+use crate::server::attachments::{Attachment, is_picture};
 
 /// Longest name that is shown, in characters.
 const MOST_NAME: usize = 200;
 /// Name of a file that has none.
 const UNNAMED: &str = "file";
-/// How pictures begin that models can see: PNG, JPEG, GIF, and WebP, which has its mark after its size.
-const PICTURES: [&[u8]; 3] = [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8"];
-
 /// A file: chat completions have it in an object, responses in the part itself.
 #[derive(Default, Deserialize)]
 pub(super) struct File {
@@ -63,7 +60,7 @@ impl File {
             return Ok(());
         }
         let Some(text) = text_of(&bytes).filter(|text| text.len() <= MAX_TEXT_BYTES) else {
-            said.files.push(message_file(file_name(&name), bytes));
+            said.files.push(MessageFile { name: file_name(&name), bytes });
             return Ok(());
         };
         if !said.text.is_empty() {
@@ -81,10 +78,4 @@ impl File {
 fn plain(name: &str) -> String {
     let name = name.chars().filter(|char| !char.is_control() && *char != '"');
     name.take(MOST_NAME).collect()
-}
-
-/// Whether it is a picture that models can see.
-pub(in crate::server) fn is_picture(bytes: &[u8]) -> bool {
-    PICTURES.iter().any(|start| bytes.starts_with(start))
-        || (bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP"))
 }

@@ -210,7 +210,7 @@ impl Server {
     /// The message of a response that was not removed.
     async fn response_row(&self, id: &str) -> Result<(MessageId, Incoming), GatewayError> {
         let message = message_of(id)?;
-        let row = self.delivery.ledger.message(&message).await?;
+        let row = self.delivery.ledger().message(&message).await?;
         let row = row.filter(|row| !is_removed(row)).ok_or_else(|| unknown(id))?;
         Ok((message, row))
     }
@@ -241,7 +241,7 @@ impl Server {
     async fn remove_response(&self, id: &str) -> Result<(), GatewayError> {
         let message = message_of(id)?;
         let why = || GatewayError::InUse(format!("{id} is not answered yet; cancel it first"));
-        let row = self.delivery.ledger.forget(&message, REMOVED).await?;
+        let row = self.delivery.ledger().forget(&message, REMOVED).await?;
         match row.ok_or_else(|| unknown(id))? {
             row if row.state == MessageState::Open => Err(why()),
             row if is_removed(&row) => Err(unknown(id)),

@@ -156,7 +156,7 @@ pub(in crate::server) fn pieces(
                 () = sender.closed() => return,
             };
             // What was said before the answer was stored is in the events by now.
-            match server.delivery.hub.since(key.as_str(), sent) {
+            match server.hub.since(key.as_str(), sent) {
                 Since::Events(events) => {
                     sent = events.last().map_or(sent, |newest| *newest.numbers.end());
                     for text in events.iter().filter_map(|event| collector.heed(&event.text)) {

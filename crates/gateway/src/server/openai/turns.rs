@@ -69,7 +69,8 @@ impl Server {
         source: &Source,
     ) -> Result<(Option<String>, Said), GatewayError> {
         let system = instructions.map(|text| ("system".to_owned(), Said::from(text)));
-        let known = self.delivery.ledger.message(&MessageId::of(&source.route, &source.id)).await?;
+        let known =
+            self.delivery.ledger().message(&MessageId::of(&source.route, &source.id)).await?;
         // The same request again has the same session.
         let named = known.map(|row| row.session).or(named);
         let knows = named.is_some() && handed == Handed::Again;
@@ -113,7 +114,7 @@ impl Server {
         let Some((id, _)) = results.first().and_then(|(id, _)| number_of(id)) else {
             return Ok(None);
         };
-        let Some(row) = self.delivery.ledger.message(&id).await? else { return Ok(None) };
+        let Some(row) = self.delivery.ledger().message(&id).await? else { return Ok(None) };
         let is_of_it = |call: &str| {
             number_of(call).is_some_and(|(of, number)| of == id && number < row.calls.len())
         };

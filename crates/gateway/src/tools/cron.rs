@@ -10,12 +10,11 @@ use myclaw_engine::{
 use myclaw_llm::ToolSchema;
 use serde_json::{Value, json};
 
-use super::request::CronRequest;
-use super::service::Asker;
+use super::answer::{output, running};
 use crate::delivery::Delivery;
-use crate::tools::{output, running};
+use crate::schedule::{Asker, CronRequest};
 
-const DESCRIPTION: &str = include_str!("tool/description.md");
+const DESCRIPTION: &str = include_str!("cron/description.md");
 
 const ALIASES: ToolAliases = ToolAliases {
     names: &[],
@@ -41,7 +40,7 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
 });
 
 /// What the tool is.
-pub(crate) const DECLARATION: ToolDeclaration = ToolDeclaration {
+pub(super) const DECLARATION: ToolDeclaration = ToolDeclaration {
     title: "Plan work",
     kind: ToolKind::Other,
     about: About::Nothing,
@@ -51,13 +50,13 @@ pub(crate) const DECLARATION: ToolDeclaration = ToolDeclaration {
 };
 
 /// The tool for one agent.
-pub(crate) struct CronTool {
+pub(super) struct CronTool {
     delivery: Weak<Delivery>,
     agent: String,
 }
 
 impl CronTool {
-    pub(crate) fn new(delivery: Weak<Delivery>, agent: String) -> Self {
+    pub(super) fn new(delivery: Weak<Delivery>, agent: String) -> Self {
         Self { delivery, agent }
     }
 }
