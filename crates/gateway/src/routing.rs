@@ -7,6 +7,7 @@ mod access;
 mod answers;
 mod bindings;
 mod command;
+mod decision;
 mod groups;
 mod intake;
 mod pairing;
@@ -39,6 +40,7 @@ use crate::rows::{Incoming, MessageId, MessageState, Origin};
 use access::Access;
 use bindings::{agent_of, binding_of};
 pub(crate) use command::Command;
+use decision::Decision;
 pub(crate) use pairing::{Pairing, Pairings};
 pub use pairing::{PairingChange, change_pairing, list_pairings};
 
@@ -143,52 +145,45 @@ impl Router {
         }
         let config = self.current.config();
         let persona = config.persona(&agent_of(&config, &arrival));
-        if let Some(answer) = self.answer_of_owner(&config, &persona, (&arrival, &route)).await? {
-            return self.heed_answer(answer, &arrival, route).await;
-        }
-        let access = self.access(&config, &persona, &mut arrival);
-        let is_unaddressed = matches!(access, Access::Unaddressed(_));
-        match access {
-            Access::Granted => {}
-            // The group decides by its own trigger.
-            Access::Unaddressed(_) if binding_of(&config, &arrival).is_some() => {}
-            Access::Unaddressed(reason) => {
-                return self.overhear(&arrival, route, reason, persona.group_history()).await;
+        match self.decide((&config, &persona), &mut arrival, &route).await? {
+            Decision::Answer(answer) => self.heed_answer(answer, &arrival, route).await,
+            Decision::Overhear(reason) => {
+                self.overhear(&arrival, route, reason, persona.group_history()).await
             }
-            Access::Refused(reason) => return self.drop(&arrival, route, reason, None).await,
-            Access::Unpaired => {
+            Decision::Drop(reason, say) => self.drop(&arrival, route, reason, say).await,
+            Decision::Pair => {
                 let (reason, say) = self.pairings.ask(&arrival, &route).await?;
-                return self.drop(&arrival, route, reason, say).await;
+                self.drop(&arrival, route, reason, say).await
             }
+            Decision::SendAgain => self.send_again(&arrival, route).await,
+            Decision::HandOver(binding, command) => {
+                self.hand_over(&config, binding, (&arrival, route), command).await
+            }
+            Decision::Obey(command) => {
+                let origin = origin_of(&arrival);
+                self.obey(command, &arrival, (route, origin)).await
+            }
+            Decision::Take => self.take((&config, &persona), arrival, route).await,
         }
-        if let Some(dropped) = self.drop_answer(&persona, (&arrival, &route)).await? {
-            return Ok(dropped);
-        }
-        let command = Command::of(&arrival, &route, &persona).filter(|_| !is_unaddressed);
-        if command.is_some()
-            && let Some(reason) = self.unchanged_command(&arrival, &route).await?
-        {
-            return self.drop(&arrival, route, reason, None).await;
-        }
-        if command == Some(Command::Again) {
-            return self.send_again(&arrival, route).await;
-        }
-        if let Some(binding) = binding_of(&config, &arrival) {
-            return self.hand_over(&config, binding, (&arrival, route), command).await;
-        }
-        let origin = origin_of(&arrival);
-        if let Some(command) = command {
-            return self.obey(command, &arrival, (route, origin)).await;
-        }
+    }
+
+    /// Stores a message that the agent answers. One that cannot be used gets an answer that says why.
+    async fn take(
+        &self,
+        (config, persona): (&Config, &Persona),
+        mut arrival: Arrival,
+        route: Route,
+    ) -> Result<Receipt, GatewayError> {
+        let id = MessageId::of(&route, &arrival.source_id);
         self.delivery.remind(&route, &id).await?;
         let session = self.session_of(&arrival).await?.key;
-        self.leave_out_known(&config, &mut arrival, &route).await?;
+        self.leave_out_known(config, &mut arrival, &route).await?;
         let worded = match self.worded(&arrival, &route).await? {
             Ok(worded) => worded,
             Err(reason) => return self.drop(&arrival, route, reason, None).await,
         };
         let files = wording::files(&arrival);
-        let origin = Origin { outside: worded.outside, ..origin };
+        let origin = Origin { outside: worded.outside, ..origin_of(&arrival) };
         let new = NewMessage {
             source_id: arrival.source_id.clone(),
             session: session.as_str().to_owned(),
@@ -199,15 +194,11 @@ impl Router {
         };
         match self.delivery.accept_from(new, origin, files).await {
             Ok(accepted) => {
-                self.acknowledge(&config, &arrival, &route, &persona);
+                self.acknowledge(config, &arrival, &route, persona);
                 Ok(receipt(&accepted.id, &accepted.row.state))
             }
             Err(error) if is_final(&error) => {
-                let why = error.to_string();
-                let said = match &error {
-                    GatewayError::Agent(error) => for_people(error.class.as_str(), &why).to_owned(),
-                    _ => why.clone(),
-                };
+                let (why, said) = refusal(&error);
                 self.drop(&arrival, route, why, Some(said)).await
             }
             Err(error) => Err(error),
@@ -436,6 +427,16 @@ fn receipt(id: &MessageId, state: &MessageState) -> Receipt {
         _ => None,
     };
     Receipt { id: id.as_str().to_owned(), dropped }
+}
+
+/// Why a message is never accepted, for the owner and for its sender.
+fn refusal(error: &GatewayError) -> (String, String) {
+    let why = error.to_string();
+    let said = match error {
+        GatewayError::Agent(error) => for_people(error.class.as_str(), &why).to_owned(),
+        _ => why.clone(),
+    };
+    (why, said)
 }
 
 /// Whether a message that failed so will never be accepted.

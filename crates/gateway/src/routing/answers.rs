@@ -71,20 +71,17 @@ impl Router {
         Ok(receipt(&id, &row.state))
     }
 
-    /// Drops the answer of somebody else, and a press that is no command. `None` for every other message.
-    pub(super) async fn drop_answer(
-        &self,
+    /// Why the answer of somebody else counts for nothing, or a press that is no command, and what its sender is told. `None`
+    /// for every other message.
+    pub(super) fn refused_answer(
         persona: &Persona,
         (arrival, route): (&Arrival, &Route),
-    ) -> Result<Option<Receipt>, GatewayError> {
-        let (reason, say) = if command(arrival, route, persona).is_some() {
+    ) -> Option<(&'static str, Option<String>)> {
+        if command(arrival, route, persona).is_some() {
             // A press is answered where it was made.
-            (NOT_THE_OWNER, (!arrival.is_press).then(|| FOR_THE_OWNER.to_owned()))
-        } else if arrival.is_press && Command::of(arrival, route, persona).is_none() {
-            ("nothing belongs to the button that was pressed", None)
-        } else {
-            return Ok(None);
-        };
-        self.drop(arrival, route.clone(), reason.to_owned(), say).await.map(Some)
+            return Some((NOT_THE_OWNER, (!arrival.is_press).then(|| FOR_THE_OWNER.to_owned())));
+        }
+        let is_nothing = arrival.is_press && Command::of(arrival, route, persona).is_none();
+        is_nothing.then_some(("nothing belongs to the button that was pressed", None))
     }
 }
