@@ -16,6 +16,7 @@ use myclaw_config::{
     SlackConfig, TelegramBot, TelegramConfig, UncertainDelivery, WhatsAppConfig, WhatsAppNumber,
     digest, secret_digest,
 };
+use myclaw_delivery::channels::ChannelSetup;
 use myclaw_gateway_client::gateway_directory;
 use serde::Serialize;
 
@@ -30,18 +31,6 @@ const SOCKET_FILE: &str = "socket";
 /// The keys of encrypted rooms in the gateway's directory.
 const MATRIX_KEYS_FILE: &str = "matrix-keys.sqlite";
 const MEGABYTE: u64 = 1024 * 1024;
-
-/// An account of a channel in the config.
-pub struct ChannelSetup {
-    /// The channel, such as `telegram`.
-    pub channel: &'static str,
-    /// The account.
-    pub account: String,
-    /// The channel, or why it cannot be used.
-    pub made: Result<Arc<dyn Channel>, String>,
-    /// The same for the same options within this process; nobody can find the secrets among them by it.
-    pub(crate) fingerprint: u64,
-}
 
 /// The channels of a config. Nothing is sent yet.
 pub fn channels_of(home: &Home, config: &Config) -> Vec<ChannelSetup> {

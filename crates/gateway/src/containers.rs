@@ -9,6 +9,15 @@ use std::sync::{Arc, Weak};
 
 use myclaw_channels::{Arrival, AttachmentContent, ChatKind};
 use myclaw_config::{BindingMatch, ChatId, Config, HostBinding};
+use myclaw_delivery::DeliveryError;
+use myclaw_delivery::current::Current;
+use myclaw_delivery::delivery::Delivery;
+use myclaw_delivery::delivery::Saying;
+use myclaw_delivery::route::Route;
+use myclaw_delivery::routing::{
+    Command, Groups, Handed, as_one_text, bindings, edited, files, says,
+};
+use myclaw_delivery::rows::{MessageId, PartKind};
 use myclaw_gateway_client::Say;
 use myclaw_host::{
     Accepted, Addressing, FileChannel, Folder, Host, HostOptions, Inbound, Messenger, Outbound,
@@ -17,13 +26,6 @@ use myclaw_host::{
 use myclaw_store::{BoxFuture, Change, Records};
 use tokio_util::sync::CancellationToken;
 
-use crate::GatewayError;
-use crate::current::Current;
-use crate::delivery::Delivery;
-use crate::delivery::media::Saying;
-use crate::route::Route;
-use crate::routing::{Command, Groups, Handed, as_one_text, bindings, edited, files, says};
-use crate::rows::{MessageId, PartKind};
 use showing::Showing;
 
 /// The route of each group's newest message.
@@ -73,7 +75,7 @@ impl Containers {
         delivery: &Delivery,
         binding: &HostBinding,
         (arrival, route): (&Arrival, &Route),
-    ) -> Result<Handed, GatewayError> {
+    ) -> Result<Handed, DeliveryError> {
         let nobody = |reason: String| Handed::Dropped { reason, say: Some(NOBODY.to_owned()) };
         let host = match &self.host {
             Ok(host) => host,
@@ -131,7 +133,7 @@ impl Containers {
         binding: &HostBinding,
         command: Command,
         sender: &str,
-    ) -> Result<String, GatewayError> {
+    ) -> Result<String, DeliveryError> {
         let (Ok(host), Ok(folder)) = (&self.host, Folder::try_from(binding.folder.clone())) else {
             return Ok(NOBODY.to_owned());
         };
@@ -185,7 +187,7 @@ impl Groups for Containers {
         delivery: &'a Delivery,
         binding: &'a HostBinding,
         message: (&'a Arrival, &'a Route),
-    ) -> BoxFuture<'a, Result<Handed, GatewayError>> {
+    ) -> BoxFuture<'a, Result<Handed, DeliveryError>> {
         Box::pin(self.take(delivery, binding, message))
     }
 
@@ -194,7 +196,7 @@ impl Groups for Containers {
         binding: &'a HostBinding,
         command: Command,
         sender: &'a str,
-    ) -> BoxFuture<'a, Result<String, GatewayError>> {
+    ) -> BoxFuture<'a, Result<String, DeliveryError>> {
         Box::pin(self.obey(binding, command, sender))
     }
 }
@@ -221,7 +223,7 @@ fn chat_of(host: &Host, binding: &HostBinding) -> Result<String, String> {
 }
 
 /// Stores from where messages for a group come.
-async fn remember(delivery: &Delivery, folder: &str, route: &Route) -> Result<(), GatewayError> {
+async fn remember(delivery: &Delivery, folder: &str, route: &Route) -> Result<(), DeliveryError> {
     let note = |known: Option<Route>| match known {
         Some(known) if known == *route => Change::Keep,
         _ => Change::put(route.clone(), None),
@@ -234,7 +236,7 @@ async fn remember(delivery: &Delivery, folder: &str, route: &Route) -> Result<()
 async fn route_to(
     delivery: &Delivery,
     binding: &HostBinding,
-) -> Result<Option<Route>, GatewayError> {
+) -> Result<Option<Route>, DeliveryError> {
     let known = ROUTES.get(delivery.ledger().store(), &binding.folder).await?;
     Ok(known.map(|known| known.row).or_else(|| described(&binding.matches)))
 }
@@ -250,8 +252,8 @@ fn described(rule: &BindingMatch) -> Option<Route> {
     Some(Route { channel: rule.channel.clone(), account, chat })
 }
 
-fn failed(error: &myclaw_host::HostError) -> GatewayError {
-    GatewayError::Internal(error.to_string())
+fn failed(error: &myclaw_host::HostError) -> DeliveryError {
+    DeliveryError::Internal(error.to_string())
 }
 
 /// Delivers what the host sends: to the chats of bound groups through the outbox, and to others through files.
@@ -274,7 +276,7 @@ impl Chats {
 
     async fn put(&self, binding: &HostBinding, part: &Outbound) -> Result<(), String> {
         let delivery = self.delivery.upgrade().ok_or("the gateway stops")?;
-        let text = |error: GatewayError| error.to_string();
+        let text = |error: DeliveryError| error.to_string();
         let route = route_to(&delivery, binding).await.map_err(text)?.ok_or_else(|| {
             format!("no message has come yet from the chat of the group {}", binding.folder)
         })?;

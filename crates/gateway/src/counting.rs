@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use myclaw_config::Config;
+use myclaw_delivery::counters::{Caller, Counters};
+use myclaw_delivery::ledger::Ledger;
+use myclaw_delivery::rows::{PartKind, PartState};
 use myclaw_engine::RunEvent;
 use myclaw_llm::Usage;
 use tokio_util::task::TaskTracker;
 
-use crate::counters::{Caller, Counters};
-use crate::ledger::Ledger;
 use crate::metrics::Metrics;
-use crate::rows::{PartKind, PartState};
 use crate::telemetry::Telemetry;
 use crate::usage::UsageBook;
 

@@ -10,6 +10,7 @@ mod scope;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use myclaw_delivery::ledger::{Ledger, now_ms};
 use myclaw_gateway_client::{GatewayToken, token_hash};
 use myclaw_store::{Batch, BoxFuture, Commit, Place, Records, StoreError, Stored, Version};
 use parking_lot::Mutex;
@@ -24,7 +25,6 @@ pub use scope::Scope;
 
 use self::codes::Codes;
 use crate::GatewayError;
-use crate::ledger::{Ledger, now_ms};
 
 const DEVICES: Records<Device> = Records::new("device");
 /// Queue of the records, by the time at which the devices came.
@@ -211,7 +211,7 @@ impl Devices {
         }
         let token = GatewayToken::random();
         let device = Device {
-            id: crate::codes::code()?.to_ascii_lowercase(),
+            id: myclaw_delivery::codes::code()?.to_ascii_lowercase(),
             name: if name.is_empty() { "device".to_owned() } else { name },
             scope,
             state: Stage::Pending,

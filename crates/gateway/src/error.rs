@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use myclaw_agent::AgentError;
+use myclaw_delivery::DeliveryError;
 use myclaw_gateway_client::ClientError;
-use myclaw_schedule::ScheduleError;
 use myclaw_store::StoreError;
 
 /// Why the gateway does not run, or refuses a message.
@@ -65,29 +65,18 @@ pub enum GatewayError {
     /// The session works, or is used by another process.
     #[error("{0}")]
     InUse(String),
-    /// The source has used the id for another message.
-    #[error(
-        "the id was used for another message before; give each message an id of its own, such as a UUID"
-    )]
-    OtherMessage,
-    /// Too many messages wait for an answer.
-    #[error("{0} messages wait for an answer already; try again when some are answered")]
-    Full(usize),
     /// The gateway is about to end.
     #[error("the gateway is about to stop; try again when it runs again")]
     Stopping,
-    /// Another gateway has the session of this key now.
-    #[error("the session {0} is worked on by another gateway")]
-    Lost(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The agent failed.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// A time, interval, zone or cron expression cannot be used.
+    /// Delivery refused a message.
     #[error(transparent)]
-    Schedule(#[from] ScheduleError),
+    Delivery(DeliveryError),
     /// A defect of the program.
     #[error("internal error: {0}. Please report it")]
     Internal(String),
@@ -103,6 +92,20 @@ impl From<ClientError> for GatewayError {
             ClientError::Store(error) => Self::Store(error),
             ClientError::Agent(error) => Self::Agent(error),
             ClientError::Internal(message) => Self::Internal(message),
+        }
+    }
+}
+
+impl From<DeliveryError> for GatewayError {
+    fn from(error: DeliveryError) -> Self {
+        match error {
+            DeliveryError::Unusable(message) => Self::Unusable(message),
+            DeliveryError::Schedule(error) => Self::Unusable(error.to_string()),
+            DeliveryError::Stopping => Self::Stopping,
+            DeliveryError::Store(error) => Self::Store(error),
+            DeliveryError::Agent(error) => Self::Agent(error),
+            DeliveryError::Internal(message) => Self::Internal(message),
+            other => Self::Delivery(other),
         }
     }
 }

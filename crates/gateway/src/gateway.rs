@@ -7,6 +7,14 @@ use std::time::Duration;
 
 use myclaw_agent::{AgentError, Home, load_checked};
 use myclaw_config::Loaded;
+use myclaw_delivery::channels::Channels;
+use myclaw_delivery::current::{Current, InForce};
+use myclaw_delivery::delivery::{Delivery, DeliveryParts};
+use myclaw_delivery::ledger::{Ledger, now_ms};
+use myclaw_delivery::outbox::Outbox;
+use myclaw_delivery::routing::{Pairings, Router};
+use myclaw_delivery::schedule::Runner;
+use myclaw_delivery::sharing::Sharing;
 use myclaw_engine::SystemClock;
 use myclaw_gateway_client::{
     GatewayToken, RunningFile, Say, gateway_address, gateway_directory, store_path,
@@ -18,25 +26,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::GatewayError;
-use crate::channels::Channels;
 use crate::connect::channels_of;
 use crate::containers::{Containers, MakeHost};
 use crate::counting::Counting;
-use crate::current::{Current, InForce};
-use crate::delivery::{Delivery, DeliveryParts};
 use crate::devices::Devices;
 use crate::hub::Hub;
-use crate::ledger::{Ledger, now_ms};
 use crate::nodes::Nodes;
-use crate::outbox::Outbox;
 use crate::reload::{OnConfig, Reloader};
 use crate::reloads::{Reloads, Stamp};
-use crate::routing::{Pairings, Router};
-use crate::schedule::Runner;
 use crate::server::front::Front;
 use crate::server::guard::Tokens;
 use crate::server::{Server, WebChannel};
-use crate::sharing::Sharing;
 use crate::tools::{GatewayTools, LateServer};
 
 /// How long running turns may take to finish after a signal. The next start continues the others.
@@ -320,3 +320,6 @@ impl Running {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

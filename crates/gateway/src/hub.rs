@@ -20,16 +20,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use myclaw_delivery::failure_text::for_people;
+use myclaw_delivery::front::Front;
+use myclaw_delivery::ledger::now_ms;
+use myclaw_delivery::rows::{Incoming, MessageId, MessageState};
 use myclaw_engine::{AgentRunEvent, RunEvent, RunOutcome};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
-
-use crate::failure_text::for_people;
-use crate::front::Front;
-use crate::ledger::now_ms;
-use crate::rows::{Incoming, MessageId, MessageState};
 
 mod kept;
 mod live;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use myclaw_delivery::rows::{PartKind, PartState};
 use myclaw_engine::{AgentRunEvent, RunOutcome};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::rows::{PartKind, PartState};
 use crate::usage::Used;
 
 /// Most models and tools that are counted by name; further ones are counted as `other`.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use myclaw_delivery::ledger::now_ms;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -16,7 +17,6 @@ use myclaw_gateway_client::message::{
 
 use crate::GatewayError;
 use crate::devices::{Device, Devices, Scope};
-use crate::ledger::now_ms;
 
 /// Longest time for a call: that of the longest command, and some more for the way.
 const MOST_TIME: Duration = Duration::from_secs(31 * 60);

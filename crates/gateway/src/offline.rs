@@ -1,5 +1,8 @@
 //! The store of a state directory while no gateway runs.
 
+mod cron;
+mod pairing;
+
 use std::sync::Arc;
 
 use myclaw_agent::Home;
@@ -7,6 +10,9 @@ use myclaw_gateway_client::store_path;
 use myclaw_store::{SqliteStore, Store, StoreError};
 
 use crate::GatewayError;
+
+pub use cron::cron;
+pub use pairing::{change_pairing, list_pairings};
 
 /// Looks for damage in the gateway's store; `None` if there is no store yet. Blocks, also while a gateway runs.
 pub fn examine_store(home: &Home) -> Option<Result<(), GatewayError>> {

@@ -10,19 +10,19 @@ use std::time::Duration;
 
 use myclaw_agent::{AgentError, Home, load_checked};
 use myclaw_config::Config;
+use myclaw_delivery::channels::{ChannelChanges, Channels};
+use myclaw_delivery::current::{Current, InForce};
+use myclaw_delivery::delivery::Delivery;
+use myclaw_delivery::ledger::now_ms;
+use myclaw_delivery::schedule::Runner;
 use myclaw_gateway_client::{GatewayToken, RunningFile, Say, gateway_address, gateway_directory};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::GatewayError;
-use crate::channels::{ChannelChanges, Channels};
 use crate::connect::channels_of;
 use crate::counting::Counting;
-use crate::current::{Current, InForce};
-use crate::delivery::Delivery;
-use crate::ledger::now_ms;
 use crate::reloads::{ReloadState, Reloads, Stamp};
-use crate::schedule::Runner;
 use crate::server::Server;
 use crate::server::front::Front;
 

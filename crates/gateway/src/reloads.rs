@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::Home;
+use myclaw_delivery::ledger::now_ms;
 use serde::Serialize;
 use tokio::sync::{Notify, watch};
-
-use crate::ledger::now_ms;
 
 /// Longest wait for a file that this process has just written to be in force or refused. Channels may connect anew.
 const PATIENCE: Duration = Duration::from_secs(10);

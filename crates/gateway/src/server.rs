@@ -21,6 +21,7 @@ mod openai;
 mod page;
 pub(crate) mod request;
 mod rest;
+mod schedule;
 mod scope;
 mod security;
 mod sessions;
@@ -41,6 +42,9 @@ use myclaw_channels::{
     Account, AfterInterruption, BoxFuture, Capabilities, Channel, DEFAULT_ACCOUNT, Part,
     SendFailure,
 };
+use myclaw_delivery::delivery::Delivery;
+use myclaw_delivery::route::{OWNERS_ACCOUNT, Route, WEB};
+use myclaw_delivery::routing::Router as Routing;
 use myclaw_gateway_client::GatewayToken;
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -48,13 +52,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::front::{CurrentFront, Front};
 use crate::counting::Counting;
-use crate::delivery::Delivery;
 use crate::devices::{Login, Scope};
 use crate::hub::Hub;
 use crate::nodes::Nodes;
 use crate::reloads::Reloads;
-use crate::route::{OWNERS_ACCOUNT, Route, WEB};
-use crate::routing::Router as Routing;
 
 /// Largest body of a request, and largest frame of a WebSocket, in bytes: room for a message with pictures.
 const MAX_BODY: usize = 6 * 1024 * 1024;
@@ -174,7 +175,7 @@ impl Server {
             .merge(node::routes())
             .merge(logs::routes())
             .merge(security::routes())
-            .merge(crate::schedule::routes(Arc::clone(&self.delivery)))
+            .merge(schedule::routes(Arc::clone(&self.delivery)))
             .merge(crate::usage::routes(Arc::clone(&self.counting)))
             .route("/v1/responses", post(openai::create))
             .route("/v1/responses/{id}", get(openai::retrieve).delete(openai::remove))

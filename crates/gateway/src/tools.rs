@@ -13,12 +13,12 @@ use std::sync::{Arc, Weak};
 
 use myclaw_agent::speech::speaker;
 use myclaw_agent::{FrontEndTools, SessionConfig};
+use myclaw_delivery::delivery::Delivery;
+use myclaw_delivery::named_files::NOTE;
 use myclaw_engine::{ProgramRequest, Tool};
 use myclaw_llm::ToolSchema;
 use myclaw_session::CLI_CHANNEL;
 
-use crate::delivery::Delivery;
-use crate::named_files::NOTE;
 use crate::nodes::Nodes;
 pub(crate) use call::LateServer;
 use cron::CronTool;

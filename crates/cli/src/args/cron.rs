@@ -1,7 +1,7 @@
 //! The command line of `myclaw cron`.
 
 use clap::{Args, Subcommand};
-use myclaw_gateway::schedule::{JobFields, Missed, ScheduleFields, Target};
+use myclaw_delivery::schedule::{JobFields, Missed, ScheduleFields, Target};
 use serde_json::{Value, json};
 
 use super::help;

@@ -4,7 +4,8 @@ pub(super) mod needs;
 mod setup;
 
 use myclaw_agent::SessionOptions;
-use myclaw_gateway::{ChannelSetup, channels_of};
+use myclaw_delivery::channels::ChannelSetup;
+use myclaw_gateway::channels_of;
 use myclaw_gateway_client::{AskedGateway, ask};
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
 //! `myclaw cron`: scheduled jobs, through the gateway that runs, else in its store.
 
 use myclaw_agent::SessionOptions;
-use myclaw_gateway::GatewayError;
-use myclaw_gateway::schedule::{
+use myclaw_delivery::schedule::{
     CronAction, CronRequest, Job, JobFields, Occurrence, OccurrenceState, Outcome, Target,
     WakeMode, Work, describe_schedule,
 };
+use myclaw_gateway::GatewayError;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -89,7 +89,7 @@ fn answer(
     let session = load_session(find_home()?, &SessionOptions::default())?;
     let needs_gateway =
         matches!(request.action, CronAction::Add | CronAction::Run | CronAction::Update);
-    let asking = myclaw_gateway::schedule::cron(&session.home, &session.config, request);
+    let asking = myclaw_gateway::cron(&session.home, &session.config, request);
     let (value, runs) = runtime::block_on(asking)?.map_err(refused)?;
     let mut printer = Printer::stdout();
     if as_json {
@@ -108,7 +108,7 @@ fn answer(
 
 fn refused(error: GatewayError) -> CliError {
     match error {
-        GatewayError::Unusable(_) | GatewayError::Schedule(_) => CliError::usage(error.to_string()),
+        GatewayError::Unusable(_) => CliError::usage(error.to_string()),
         error => failure(error),
     }
 }

@@ -1,7 +1,8 @@
 //! `myclaw pairing`: who may write to the agent through a channel.
 
 use myclaw_agent::SessionOptions;
-use myclaw_gateway::{PairingChange, change_pairing, list_pairings};
+use myclaw_delivery::routing::PairingChange;
+use myclaw_gateway::{change_pairing, list_pairings};
 use serde_json::Value;
 
 use super::gateway::failure;

@@ -10,8 +10,9 @@ use myclaw_config::{
     ConnectionSecurity, DEFAULT_ACCOUNT, EmailConfig, MailServerConfig, MailSession,
     SenderCheckConfig,
 };
+use myclaw_delivery::channels::ChannelSetup;
 
-use super::{ChannelSetup, MEGABYTE, after_interruption, connection_of};
+use super::{MEGABYTE, after_interruption, connection_of};
 
 /// The usual ports: those with TLS from the start, and the others (RFC 8314).
 #[derive(Clone, Copy)]

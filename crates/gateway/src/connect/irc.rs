@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use myclaw_channels::{Channel, IRC, Irc, IrcOptions, Security, ServerAddress};
 use myclaw_config::{DEFAULT_ACCOUNT, IrcConfig, digest};
+use myclaw_delivery::channels::ChannelSetup;
 
-use super::{ChannelSetup, after_interruption};
+use super::after_interruption;
 
 /// The usual ports.
 const TLS_PORT: u16 = 6697;

@@ -7,8 +7,9 @@ use myclaw_channels::{
     AcceptsContact, Channel, FetchFile, Security, ServerAddress, XMPP, Xmpp, XmppOptions,
 };
 use myclaw_config::{Config, ConnectionSecurity, DEFAULT_ACCOUNT, DmPolicy, XmppConfig, digest};
+use myclaw_delivery::channels::ChannelSetup;
 
-use super::{ChannelSetup, MEGABYTE};
+use super::MEGABYTE;
 
 /// The usual ports.
 const TLS_PORT: u16 = 5223;

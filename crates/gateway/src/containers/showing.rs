@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use myclaw_config::HostBinding;
+use myclaw_delivery::delivery::Delivery;
+use myclaw_delivery::route::Route;
 use parking_lot::Mutex;
 
 use super::{PART, route_to};
-use crate::delivery::Delivery;
-use crate::route::Route;
 
 /// The groups that are shown.
 pub(super) struct Showing {

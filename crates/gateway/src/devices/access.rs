@@ -2,12 +2,12 @@
 
 use myclaw_agent::Home;
 use myclaw_config::Config;
+use myclaw_delivery::ledger::Ledger;
 use myclaw_gateway_client::{AskedGateway, ask};
 use serde_json::{Value, json};
 
 use super::{Devices, Scope};
 use crate::GatewayError;
-use crate::ledger::Ledger;
 use crate::offline::open_store;
 
 /// What the owner decides about a device.

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::Scope;
 use crate::GatewayError;
-use crate::codes::{code, is_code};
-use crate::ledger::now_ms;
+use myclaw_delivery::codes::{code, is_code};
+use myclaw_delivery::ledger::now_ms;
 use parking_lot::Mutex;
 
 /// How long a code can be used.

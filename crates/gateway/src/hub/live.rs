@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use myclaw_delivery::ledger::now_ms;
+use myclaw_delivery::rows::MessageId;
 use myclaw_engine::AgentRunEvent;
 use myclaw_llm::StreamEvent;
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use crate::ledger::now_ms;
-use crate::rows::MessageId;
 
 /// Most bytes of text that are kept of a message that arrives, and of a tool's result.
 const MOST_TEXT: usize = 1024 * 1024;

@@ -4,12 +4,13 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use myclaw_agent::FailureClass;
+use myclaw_delivery::DeliveryError;
+use myclaw_delivery::delivery::Delivery;
+use myclaw_delivery::rows::{Incoming, MessageId, MessageState};
 use myclaw_store::StoreError;
 use serde_json::{Value, json};
 
 use crate::GatewayError;
-use crate::delivery::Delivery;
-use crate::rows::{Incoming, MessageId, MessageState};
 
 /// What an error says, for protocols that have another form for it.
 #[derive(Clone)]
@@ -34,13 +35,15 @@ pub(super) fn error_object(class: &str, message: &str) -> Value {
 /// Status and class of a failure.
 pub(super) fn class_of(error: &GatewayError) -> (StatusCode, &'static str) {
     match error {
-        GatewayError::Unusable(_) | GatewayError::Schedule(_) => (StatusCode::BAD_REQUEST, "usage"),
+        GatewayError::Unusable(_) => (StatusCode::BAD_REQUEST, "usage"),
         GatewayError::NotFound(_) => (StatusCode::NOT_FOUND, "not_found"),
         GatewayError::Forbidden(_) => (StatusCode::FORBIDDEN, "scope"),
         GatewayError::TooOften(_) => (StatusCode::TOO_MANY_REQUESTS, "rate_limit"),
         GatewayError::InUse(_) => (StatusCode::CONFLICT, "in_use"),
-        GatewayError::OtherMessage => (StatusCode::CONFLICT, "conflict"),
-        GatewayError::Full(_) => (StatusCode::TOO_MANY_REQUESTS, "queue_full"),
+        GatewayError::Delivery(DeliveryError::OtherMessage) => (StatusCode::CONFLICT, "conflict"),
+        GatewayError::Delivery(DeliveryError::Full(_)) => {
+            (StatusCode::TOO_MANY_REQUESTS, "queue_full")
+        }
         GatewayError::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
         GatewayError::Agent(error) if error.class == FailureClass::Usage => {
             (StatusCode::BAD_REQUEST, "usage")

@@ -2,13 +2,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use myclaw_delivery::message::MessageFile;
+use myclaw_delivery::routing::file_name;
 use myclaw_llm::ImageContent;
 use myclaw_tools::picture_from_base64;
 use serde::Deserialize;
 
 use crate::GatewayError;
-use crate::message::MessageFile;
-use crate::routing::file_name;
 
 /// Most pictures of a message, and most files.
 pub(super) const MOST_ATTACHMENTS: usize = 8;

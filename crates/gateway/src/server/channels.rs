@@ -9,13 +9,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Json, RequestExt as _, Router};
 use myclaw_channels::{HookAnswer, HookRequest};
+use myclaw_delivery::routing::PairingChange;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Server;
 use super::request::{Body, Params};
 use crate::GatewayError;
-use crate::routing::PairingChange;
 
 /// The paths of this module.
 pub(super) fn routes() -> Router<Arc<Server>> {
@@ -92,7 +92,7 @@ async fn channels(
     State(server): State<Arc<Server>>,
     Params(page): Params<Page>,
 ) -> Result<Json<Value>, GatewayError> {
-    server.routing.describe(page.before.as_deref()).await.map(Json)
+    Ok(Json(server.routing.describe(page.before.as_deref()).await?))
 }
 
 async fn pairings(State(server): State<Arc<Server>>) -> Json<Value> {

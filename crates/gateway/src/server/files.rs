@@ -9,12 +9,12 @@ use axum::http::header::{
     CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::response::Response;
+use myclaw_delivery::route::WEB;
+use myclaw_delivery::rows::{Outgoing, PartId};
 use serde_json::{Value, json};
 
 use super::Server;
 use crate::GatewayError;
-use crate::route::WEB;
-use crate::rows::{Outgoing, PartId};
 
 /// Bytes of a file that are read at once.
 const AT_ONCE: usize = 64 * 1024;

@@ -16,6 +16,9 @@ use std::time::Duration;
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use myclaw_delivery::message::{MessageFile, NewMessage};
+use myclaw_delivery::route::Route;
+use myclaw_delivery::rows::{MessageId, Origin};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -29,9 +32,6 @@ use super::{Server, route};
 use crate::GatewayError;
 use crate::devices::Login;
 use crate::hub::Watching;
-use crate::message::{MessageFile, NewMessage};
-use crate::route::Route;
-use crate::rows::{MessageId, Origin};
 use myclaw_engine::ProgramRequest;
 use myclaw_llm::ToolCall;
 use myclaw_session::SessionKey;
@@ -159,7 +159,7 @@ impl Server {
         fields: &Map<String, Value>,
     ) -> Result<(), Box<Failure>> {
         let config = self.delivery.session_config(session);
-        let config = config.map_err(|error| Box::new(failed(&error)))?;
+        let config = config.map_err(|error| Box::new(failed(&error.into())))?;
         match (config.select_model(asked.model.as_deref()).await, &asked.model) {
             (Ok(selection), _) => {
                 let model = selection.model();
@@ -185,7 +185,7 @@ impl Server {
                 () = self.stop.cancelled() => {}
             }
         };
-        let row = self.delivery.outcome(id, until).await.map_err(|error| failed(&error))?;
+        let row = self.delivery.outcome(id, until).await.map_err(|error| failed(&error.into()))?;
         let row =
             row.ok_or_else(|| failed(&GatewayError::Internal("the message is gone".to_owned())))?;
         let answer =

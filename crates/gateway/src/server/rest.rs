@@ -1,5 +1,6 @@
 //! Requests that are answered with one JSON object.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,10 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use myclaw_gateway_client::near;
+use myclaw_delivery::message::NewMessage;
+use myclaw_delivery::questions::{AnswerError, FullAnswer};
+use myclaw_delivery::rows::{Incoming, MessageId, MessageState, Origin};
+use myclaw_gateway_client::{GatewayToken, gateway_directory, near};
 use myclaw_session::{EntryId, SessionError, TranscriptMessage};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,10 +24,7 @@ use super::sessions::ListRange;
 use super::{Server, route, scope};
 use crate::GatewayError;
 use crate::devices::Login;
-use crate::message::NewMessage;
 use crate::metrics::Gauge;
-use crate::questions::{AnswerError, FullAnswer};
-use crate::rows::{Incoming, MessageId, MessageState, Origin};
 
 /// The header with which programs name a message, so that a repetition is not a second message.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -251,11 +252,17 @@ impl Server {
             "seconds": self.begun.elapsed().as_secs(),
             "openMessages": self.delivery.open_count(),
             "sockets": super::MOST_SOCKETS - self.sockets.available_permits(),
-            "tokenFile": self.delivery.token_file(),
+            "tokenFile": self.token_file(),
             "config": self.reloads.state(),
             "usage": self.counting.metrics.usage(),
             "stateDirectory": self.delivery.home().paths.state_dir(),
         })
+    }
+
+    /// Where the token of clients is, unless the config has it.
+    fn token_file(&self) -> Option<PathBuf> {
+        let is_own = self.delivery.config().gateway.token.is_none();
+        is_own.then(|| GatewayToken::path(&gateway_directory(&self.delivery.home())))
     }
 
     /// The questions that wait for an answer.

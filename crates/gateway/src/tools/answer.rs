@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Weak};
 
+use myclaw_delivery::delivery::Delivery;
 use myclaw_engine::{ToolError, ToolOutput};
 use serde_json::Value;
-
-use crate::delivery::Delivery;
 
 /// The gateway behind a tool.
 ///

@@ -3,12 +3,12 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use myclaw_agent::SessionConfig;
+use myclaw_delivery::delivery::Delivery;
 use myclaw_engine::CallArguments;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use crate::GatewayError;
-use crate::delivery::Delivery;
 use crate::server::Server;
 
 /// The server, which is made after the tools.

@@ -3,6 +3,8 @@
 use std::sync::{LazyLock, Weak};
 
 use futures_util::future::BoxFuture;
+use myclaw_delivery::delivery::Delivery;
+use myclaw_delivery::schedule::{Asker, CronRequest};
 use myclaw_engine::{
     About, CallArguments, CallSubject, Power, Powers, Tool, ToolAliases, ToolContext,
     ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
@@ -11,8 +13,6 @@ use myclaw_llm::ToolSchema;
 use serde_json::{Value, json};
 
 use super::answer::{output, running};
-use crate::delivery::Delivery;
-use crate::schedule::{Asker, CronRequest};
 
 const DESCRIPTION: &str = include_str!("cron/description.md");
 

@@ -3,14 +3,14 @@
 use myclaw_agent::speech::speaker;
 use myclaw_channels::Action;
 use myclaw_config::OtherChats;
+use myclaw_delivery::delivery::{ChatPlace, SpeakCall, Speech};
+use myclaw_delivery::route::Route;
+use myclaw_delivery::rows::{Act, ActOn, PartState};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::call::Call;
 use crate::GatewayError;
-use crate::delivery::{ChatPlace, SpeakCall, Speech};
-use crate::route::Route;
-use crate::rows::{Act, ActOn, PartState};
 
 /// Longest question of a poll, and longest answer to choose, in characters (Bot API, sendPoll).
 const MOST_QUESTION_CHARS: usize = 300;
@@ -143,7 +143,8 @@ impl Call<'_> {
         let audio = Some(audio.map_err(|error| unusable(error.to_string()))?);
         let call = SpeakCall { id: self.id, turn: &self.turn };
         let speech = Speech { audio, ..Speech::default() };
-        self.delivery.speak(self.caller, call, route, speech, self.cancel.cancelled()).await
+        let until = self.cancel.cancelled();
+        Ok(self.delivery.speak(self.caller, call, route, speech, until).await?)
     }
     pub(super) async fn message(&self) -> Result<Value, GatewayError> {
         let mut arguments: Arguments = self.arguments()?;
@@ -161,17 +162,18 @@ impl Call<'_> {
             self.delivery.check_ability(&route, action)?;
         }
         let call = SpeakCall { id: self.id, turn: &self.turn };
-        self.delivery.speak(self.caller, call, &route, speech, self.cancel.cancelled()).await
+        let until = self.cancel.cancelled();
+        Ok(self.delivery.speak(self.caller, call, &route, speech, until).await?)
     }
 
     /// The chat that is meant: that of the present turn, or that of another session.
     async fn place(&self, to: Option<&str>) -> Result<ChatPlace, GatewayError> {
         let Some(to) = to else {
-            return self.delivery.current_place(self.caller.session_key.as_str()).await;
+            return Ok(self.delivery.current_place(self.caller.session_key.as_str()).await?);
         };
         let key = self.reachable(to).await?;
         if key == self.caller.session_key {
-            return self.delivery.current_place(key.as_str()).await;
+            return Ok(self.delivery.current_place(key.as_str()).await?);
         }
         self.check_other_chats()?;
         let route = self.delivery.routes().last(key.as_str()).await?;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use myclaw_agent::SessionConfig;
+use myclaw_delivery::delivery::Delivery;
 use myclaw_engine::{
     About, CallArguments, CallEffect, CallSubject, Power, Powers, SharedSchemas, Tool, ToolContext,
     ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
@@ -14,7 +15,6 @@ use serde_json::{Value, json};
 use super::answer::{output, running};
 use super::call::{Call, LateServer};
 use super::message::text_of;
-use crate::delivery::Delivery;
 
 /// Which tool it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

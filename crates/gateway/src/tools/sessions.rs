@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use myclaw_agent::export::Excerpt;
 use myclaw_config::AgentId;
+use myclaw_delivery::delivery::{ChildOrder, SessionMessage, described};
+use myclaw_delivery::ledger::now_ms;
+use myclaw_delivery::rows::MessageState;
 use myclaw_session::{About, Catalog, EntryId, SessionKey};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::call::Call;
 use crate::GatewayError;
-use crate::delivery::{ChildOrder, SessionMessage, described};
-use crate::ledger::now_ms;
-use crate::rows::MessageState;
 
 /// Sessions of a list, and messages of a history, unless the caller wants another number.
 const USUAL: usize = 20;

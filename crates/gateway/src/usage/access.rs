@@ -2,11 +2,11 @@
 
 use myclaw_agent::Home;
 use myclaw_config::Config;
+use myclaw_delivery::ledger::{Ledger, now_ms};
 use myclaw_gateway_client::{ask, store_path};
 
 use super::{UsageAnswer, UsageBook, UsageRequest};
 use crate::GatewayError;
-use crate::ledger::{Ledger, now_ms};
 use crate::offline::open_store;
 
 /// What models have used in sessions of the gateway.

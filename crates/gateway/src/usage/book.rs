@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use myclaw_delivery::counters::Caller;
+use myclaw_delivery::ledger::{Ledger, now_ms};
 use myclaw_llm::Usage;
 use myclaw_store::{Commit, Place, Records, StoreError, Write, sweep};
 use parking_lot::Mutex;
@@ -11,8 +13,6 @@ use tokio::sync::Notify;
 
 use super::{Bucket, OTHER, Used};
 use crate::GatewayError;
-use crate::counters::Caller;
-use crate::ledger::{Ledger, now_ms};
 
 /// Shortest pause between two writes. After a crash, what was used in this time is missing.
 const PAUSE: Duration = Duration::from_secs(1);

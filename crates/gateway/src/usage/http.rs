@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
+use myclaw_delivery::ledger::now_ms;
 
 use super::{UsageAnswer, UsageRequest};
 use crate::GatewayError;
 use crate::counting::Counting;
-use crate::ledger::now_ms;
 use crate::server::request::Params;
 
 /// `GET /api/usage`.

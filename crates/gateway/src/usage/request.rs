@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use myclaw_delivery::counters::Caller;
 use serde::{Deserialize, Serialize};
 
 use super::book::{Page, Row, UsageBook};
 use super::bucket::DAY_MS;
 use super::{Bucket, OTHER, Used};
 use crate::GatewayError;
-use crate::counters::Caller;
 
 /// Most names in an answer; the others are counted together.
 const MOST_NAMES: usize = 50;

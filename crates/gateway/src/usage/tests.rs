@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use myclaw_delivery::counters::Caller;
+use myclaw_delivery::ledger::Ledger;
 use myclaw_store::SqliteStore;
 
 use super::*;
-use crate::counters::Caller;
-use crate::ledger::Ledger;
 
 const HOUR: u64 = 60 * 60 * 1_000;
 const DAY: u64 = 24 * HOUR;

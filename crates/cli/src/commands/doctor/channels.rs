@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use myclaw_agent::Home;
 use myclaw_config::Config;
-use myclaw_gateway::{ChannelSetup, channels_of};
+use myclaw_delivery::channels::ChannelSetup;
+use myclaw_gateway::channels_of;
 
 use super::Check;
 

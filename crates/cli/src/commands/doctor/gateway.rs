@@ -3,7 +3,8 @@
 
 use myclaw_agent::Home;
 use myclaw_config::Config;
-use myclaw_gateway::{CertificateReport, describe_heartbeats, examine_certificate, examine_store};
+use myclaw_delivery::schedule::describe_heartbeats;
+use myclaw_gateway::{CertificateReport, examine_certificate, examine_store};
 
 use super::Check;
 

@@ -268,7 +268,7 @@ fn probe(
     }
 }
 
-fn name_of(setup: &myclaw_gateway::ChannelSetup) -> String {
+fn name_of(setup: &myclaw_delivery::channels::ChannelSetup) -> String {
     format!("{} {}", setup.channel, setup.account)
 }
 

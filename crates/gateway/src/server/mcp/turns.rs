@@ -11,18 +11,18 @@ use myclaw_agent::mcp::serve::{
     self, ASK, Backend, Begun, MEMORY_SEARCH, Outcome, SEND, State, Turn, Watch,
 };
 use myclaw_agent::mcp::{served_answer, served_question};
+use myclaw_delivery::delivery::{SpeakCall, Speech};
+use myclaw_delivery::message::NewMessage;
+use myclaw_delivery::questions::{Answer, FullAnswer};
+use myclaw_delivery::route::Route;
+use myclaw_delivery::rows::{Incoming, MessageId, MessageState, Origin};
 use myclaw_session::SessionKey;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::GatewayError;
-use crate::delivery::{SpeakCall, Speech};
 use crate::devices::{Login, Needs};
 use crate::hub::{Since, Watching};
-use crate::message::NewMessage;
-use crate::questions::{Answer, FullAnswer};
-use crate::route::Route;
-use crate::rows::{Incoming, MessageId, MessageState, Origin};
 use crate::server::answer::message as message_object;
 use crate::server::rest::DEFAULT_SESSION;
 use crate::server::{Server, route};
@@ -57,7 +57,7 @@ impl Turns {
     }
 
     fn config(&self) -> Result<SessionConfig, GatewayError> {
-        self.server.delivery.session_config(DEFAULT_SESSION)
+        Ok(self.server.delivery.session_config(DEFAULT_SESSION)?)
     }
 
     /// The message of a turn, and its session.
@@ -133,7 +133,7 @@ impl Turns {
         let id = uuid::Uuid::new_v4().to_string();
         let call = SpeakCall { id: &id, turn: SENT_BY_PROGRAM };
         let speech = Speech { text, ..Speech::default() };
-        delivery.speak(&caller, call, &route, speech, pending()).await
+        Ok(delivery.speak(&caller, call, &route, speech, pending()).await?)
     }
 
     async fn found(

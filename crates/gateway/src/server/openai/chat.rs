@@ -13,6 +13,8 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures_util::{StreamExt as _, stream};
+use myclaw_delivery::ledger::now_ms;
+use myclaw_delivery::rows::MessageId;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -21,8 +23,6 @@ use super::turns::{Handed, Turn, wire_call};
 use super::{Accepted, Content, MODEL, Said, Source, failure, named_session, options, refusal};
 use crate::GatewayError;
 use crate::devices::Login;
-use crate::ledger::now_ms;
-use crate::rows::MessageId;
 use crate::server::Server;
 use crate::server::request::Body;
 use myclaw_engine::ProgramRequest;

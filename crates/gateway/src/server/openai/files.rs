@@ -3,12 +3,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use myclaw_delivery::message::{MAX_TEXT_BYTES, MessageFile};
+use myclaw_delivery::routing::{file_name, quote, text_of};
 use serde::Deserialize;
 
 use super::Said;
 use crate::GatewayError;
-use crate::message::{MAX_TEXT_BYTES, MessageFile};
-use crate::routing::{file_name, quote, text_of};
 use crate::server::attachments::{Attachment, is_picture};
 
 /// Longest name that is shown, in characters.

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use futures_util::Stream;
+use myclaw_delivery::rows::MessageId;
 use myclaw_llm::ToolCall;
 use myclaw_session::SessionKey;
 use serde_json::Value;
@@ -13,7 +14,6 @@ use tokio::sync::mpsc;
 
 use super::{Answer, Failure};
 use crate::hub::{Since, Watching};
-use crate::rows::MessageId;
 use crate::server::Server;
 
 /// Pieces that wait for the client. One that reads slowly makes the stream wait, and nobody else.

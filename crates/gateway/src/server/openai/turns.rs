@@ -3,12 +3,12 @@
 //! The ids of calls name the message whose answer they end. So the results continue its session, or a fork if more was said
 //! there since, also where the program hands in the whole conversation. What the program knows from elsewhere is text.
 
+use myclaw_delivery::rows::{Incoming, MessageId, MessageState};
 use myclaw_llm::ToolCall;
 use serde_json::{Value, json};
 
 use super::{CONTINUE, Said, Source, with_earlier};
 use crate::GatewayError;
-use crate::rows::{Incoming, MessageId, MessageState};
 use crate::server::Server;
 
 /// Before the id of a call.

@@ -1,11 +1,11 @@
 //! The events of a streamed response.
 
 use axum::response::sse::Event;
+use myclaw_delivery::ledger::now_ms;
 use serde_json::{Value, json};
 
 use super::super::stream::{Piece, Whole};
 use super::form::{Form, part};
-use crate::ledger::now_ms;
 
 /// The events of a streamed response, which are numbered.
 pub(super) struct Events {

@@ -1,11 +1,11 @@
 //! The objects of a response.
 
+use myclaw_delivery::rows::MessageId;
 use myclaw_engine::ProgramRequest;
 use myclaw_llm::{AnswerFormat, ForcedCall, ToolCall, ToolSchema};
 use serde_json::{Map, Value, json};
 
 use super::PREFIX;
-use crate::rows::MessageId;
 use crate::server::openai::stream::{Used, Whole};
 use crate::server::openai::turns::{arguments, call_id};
 

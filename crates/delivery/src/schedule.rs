@@ -1,0 +1,28 @@
+//! What happens by the clock: heartbeats and scheduled jobs.
+//!
+//! A job has occurrences: `book` keeps both in the store. `runner` waits for the time of an occurrence and makes it a
+//! message, in one transaction; from there on delivery answers it once. `service` answers requests about jobs, which
+//! come from the command line, from programs and from the agent (the tool `cron`).
+
+mod book;
+mod heartbeat;
+mod job;
+mod request;
+mod routes;
+mod runner;
+mod service;
+
+pub use book::Book;
+pub use heartbeat::describe_heartbeats;
+pub(crate) use heartbeat::{Report, report};
+pub use job::{
+    Destination, Job, LastRun, Missed, Occurrence, OccurrenceState, Outcome, Target, Work,
+    describe_schedule,
+};
+pub use request::{CronAction, CronRequest, JobFields, ScheduleFields, WakeMode};
+pub use routes::Routes;
+pub use runner::Runner;
+pub use service::{Answer, Asker, Service};
+
+#[cfg(test)]
+mod tests;
