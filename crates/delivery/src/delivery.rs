@@ -103,7 +103,7 @@ pub struct DeliveryParts {
     pub front: Arc<dyn Front>,
     /// The people who may write.
     pub pairings: Arc<Pairings>,
-    /// What goes on beside calls.
+    /// The tasks that work on messages.
     pub tasks: TaskTracker,
 }
 

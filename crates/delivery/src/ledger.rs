@@ -78,7 +78,7 @@ impl Ledger {
         Self::of(Claims::alone(store))
     }
 
-    /// The ledger of a process that may have others next to it.
+    /// The ledger in the store of these claims.
     pub fn of(claims: Arc<Claims>) -> Self {
         Self { store: Arc::clone(claims.store()), claims }
     }

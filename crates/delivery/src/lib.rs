@@ -3,7 +3,8 @@
 //! A message is in the store before its source gets an acknowledgement, and a reply is in the store before it is sent.
 //! In between, the session's inbox and log say what has happened. [`delivery`] moves a message from one of these places to
 //! the next; the same code runs after a restart. [`routing`] decides what becomes of the messages of channels, [`schedule`]
-//! what is due, and [`outbox`] sends what is stored. Who watches and who counts are the traits [`Front`] and [`Counters`].
+//! what is due, and [`outbox`] sends what is stored. Who watches and who counts are the traits [`front::Front`] and
+//! [`counters::Counters`].
 //! This crate knows no HTTP, no clients, no devices, no hosts of containers, and no database.
 #![forbid(unsafe_code)]
 

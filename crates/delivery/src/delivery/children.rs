@@ -32,7 +32,7 @@ const MOST_ATTEMPTS: usize = 1_000;
 
 /// What a sub-agent is to do.
 pub struct ChildOrder {
-    /// What its session is told first.
+    /// The first message of its session.
     pub task: String,
     /// Its name, if it has one.
     pub label: Option<String>,

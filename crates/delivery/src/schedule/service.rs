@@ -47,7 +47,7 @@ pub enum Answer {
     Tell {
         /// The agent.
         agent: String,
-        /// What it is told.
+        /// The message.
         text: String,
     },
 }
