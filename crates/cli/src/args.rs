@@ -38,8 +38,7 @@ mod usage;
 
 pub(crate) use bounds::BoundsArgs;
 pub(crate) use channels::{
-    AddChannelArgs, ChannelKind, ChannelsArgs, ChannelsCommand, DISCORD_BOT, PairingArgs,
-    PairingCommand, SLACK_APP, SLACK_BOT,
+    AddChannelArgs, ChannelKind, ChannelsArgs, ChannelsCommand, PairingArgs, PairingCommand,
 };
 pub(crate) use config::{ConfigArgs, ConfigCommand};
 pub(crate) use cron::{CronArgs, CronCommand, JobArgs};

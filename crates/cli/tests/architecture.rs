@@ -1,6 +1,8 @@
 //! Which crate may use which, and which names a crate must not use: the table of `ARCHITECTURE.md`.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
+#[path = "architecture/channels.rs"]
+mod channels;
 #[path = "architecture/circles.rs"]
 mod circles;
 

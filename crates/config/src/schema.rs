@@ -15,7 +15,7 @@ use crate::{Environment, Paths};
 mod agents;
 mod auth;
 mod browser;
-mod channels;
+pub(crate) mod channels;
 mod gateway;
 mod heartbeat;
 mod hooks;
@@ -43,15 +43,7 @@ pub use agents::{
 };
 pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
-pub(crate) use channels::ChannelConfig;
-pub use channels::{
-    Binding, BindingMatch, ChannelsConfig, ChatRules, ConnectionSecurity, DEFAULT_ACCOUNT,
-    DiscordConfig, DmPolicy, DmScope, EmailConfig, GroupConfig, GroupPolicy, IrcConfig,
-    MailServerConfig, MailSession, MatrixConfig, PersonId, SaslConfig, SenderCheckConfig,
-    SignalConfig, SlackConfig, SocketConfig, TelegramAccount, TelegramBot, TelegramConfig,
-    UncertainDelivery, WebhookConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber,
-    WhatsAppTemplate, XmppConfig,
-};
+pub(crate) use channels::*;
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TelemetryConfig, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig, HeartbeatSession};
 pub use hooks::{

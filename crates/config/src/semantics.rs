@@ -18,7 +18,7 @@ use crate::agent::AgentId;
 use crate::config_path::ConfigPath;
 use crate::locate::Target;
 use crate::schema::{CommandLine, Config, HeartbeatConfig, ModelChoice};
-use crate::validate::Finding;
+use crate::validate::{Finding, finding};
 
 /// Every such mistake.
 pub(crate) fn check(config: &Config) -> Vec<Finding> {
@@ -42,10 +42,6 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
 
 fn root() -> ConfigPath {
     ConfigPath::default()
-}
-
-fn finding(path: ConfigPath, message: impl Into<String>, help: impl Into<String>) -> Finding {
-    Finding { path, target: Target::Value, message: message.into(), help: Some(help.into()) }
 }
 
 fn check_provider(config: &Config, findings: &mut Vec<Finding>) {

@@ -29,6 +29,15 @@ pub(crate) struct Finding {
     pub(crate) help: Option<String>,
 }
 
+/// A mistake in the value at `path`.
+pub(crate) fn finding(
+    path: ConfigPath,
+    message: impl Into<String>,
+    help: impl Into<String>,
+) -> Finding {
+    Finding { path, target: Target::Value, message: message.into(), help: Some(help.into()) }
+}
+
 /// Validates a tree against a schema from [`crate::json_schema()`]. Returns the first `limit` mistakes.
 pub(crate) fn validate(schema: &Value, tree: &Value, limit: usize) -> Vec<Finding> {
     let mut validator =

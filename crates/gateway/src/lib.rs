@@ -1,9 +1,9 @@
 //! The gateway: one process that is always on, takes messages from channels and programs, and answers each once.
 //!
-//! A message is in the store before its source gets an acknowledgement, and a reply is in the store before it is sent.
-//! In between, the session's inbox and log say what has happened. `delivery` moves a message from one of these places to
-//! the next; the same code runs after a restart. `server` is the first channel: HTTP and WebSocket for programs and web
-//! chats. This crate does not know the command line, terminals or the steps of a turn.
+//! The crate `delivery` moves a message to its answer. This one makes it of its parts (`gateway`), shows what happens to
+//! clients (`hub`, behind the trait `Front`), counts (`counting`, behind `Counters`), and is the first channel: `server` is
+//! HTTP and WebSocket for programs and web chats. This crate does not know the command line, terminals or the steps of a
+//! turn.
 #![forbid(unsafe_code)]
 
 mod connect;

@@ -1,19 +1,12 @@
 //! The command lines of `myclaw channels` and `myclaw pairing`.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{
+    PossibleValue, PossibleValuesParser, TypedValueParser as _, ValueParser, ValueParserFactory,
+};
+use clap::{Args, Subcommand};
+use myclaw_config::{ChannelDeclaration, ChannelsConfig};
 
 use super::help;
-
-/// Where the owner gets the token that opens sockets on Slack.
-pub(crate) const SLACK_APP: &str = "Make an app at api.slack.com/apps (docs/channels/slack.md has a manifest), and \
-     generate an app-level token with the scope connections:write under Basic Information.";
-/// Where the owner gets the token of a bot on Slack.
-pub(crate) const SLACK_BOT: &str =
-    "Install the app in your workspace; the page OAuth & Permissions shows the token of its bot.";
-
-/// Where the owner gets the token of a bot on Discord.
-pub(crate) const DISCORD_BOT: &str = "Make an application at discord.com/developers/applications (docs/channels/discord.md); \
-     its page Bot gives you a token, and there \"Message Content Intent\" has to be switched on.";
 
 /// Arguments of `channels`.
 #[derive(Debug, Args)]
@@ -34,7 +27,7 @@ pub(crate) enum ChannelsCommand {
         json: bool,
     },
     /// Add a channel to the config file; its comments stay
-    #[command(after_long_help = help::CHANNELS_ADD_EXAMPLES)]
+    #[command(after_long_help = help::channels_add_examples())]
     Add(Box<AddChannelArgs>),
     /// Show how the channels of the running gateway are, what they could not deliver, and what was dropped
     #[command(after_long_help = help::CHANNELS_STATUS_EXAMPLES)]
@@ -109,32 +102,34 @@ pub(crate) struct AddChannelArgs {
     pub(crate) dry_run: bool,
 }
 
-/// A kind of channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ChannelKind {
-    /// A Telegram bot
-    Telegram,
-    /// An account on Matrix
-    Matrix,
-    /// An account of e-mail
-    Email,
-    /// A phone number on WhatsApp
-    #[value(name = "whatsapp")]
-    WhatsApp,
-    /// An account on Signal, through signal-cli
-    Signal,
-    /// An account on a network of IRC
-    Irc,
-    /// An account of XMPP (Jabber)
-    Xmpp,
-    /// An app in a workspace of Slack
-    Slack,
-    /// A bot on Discord
-    Discord,
-    /// A signed HTTP webhook
-    Webhook,
-    /// A Unix socket
-    Socket,
+/// A kind of channel, as the config declares it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChannelKind {
+    pub(crate) name: &'static str,
+    pub(crate) declaration: ChannelDeclaration,
+}
+
+impl ChannelKind {
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        let declared = ChannelsConfig::declared().into_iter();
+        declared.map(|(name, declaration)| Self { name, declaration })
+    }
+
+    /// The kind of this name, in capital letters or not.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::all().find(|kind| kind.name.eq_ignore_ascii_case(name))
+    }
+}
+
+impl ValueParserFactory for ChannelKind {
+    type Parser = ValueParser;
+
+    fn value_parser() -> ValueParser {
+        let values =
+            Self::all().map(|kind| PossibleValue::new(kind.name).help(kind.declaration.about));
+        let read = |name: String| Self::named(&name).ok_or("there is no such channel");
+        ValueParser::new(PossibleValuesParser::new(values).try_map(read))
+    }
 }
 
 /// Arguments of `pairing`.

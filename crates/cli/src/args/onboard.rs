@@ -28,7 +28,7 @@ pub(crate) struct OnboardArgs {
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) workspace: Option<PathBuf>,
     /// A channel to add, tried before it is kept
-    #[arg(long, value_enum)]
+    #[arg(long)]
     pub(crate) channel: Option<ChannelKind>,
     /// A value of the channel's config, such as `address=claw@example.org` or `imap.host=imap.example.org`; may be repeated
     #[arg(long, value_name = "KEY=VALUE", requires = "channel")]

@@ -72,7 +72,7 @@ fn modules(source: &Path) -> BTreeMap<Names, Module> {
 }
 
 /// The text without comments and without the module of its tests.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")

@@ -7,26 +7,22 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::policy::ToolRules;
-use super::values::{self, BaseUrl, ChatId, NonBlankText};
+use super::values::{ChatId, NonBlankText};
 use crate::config_path::ConfigPath;
 use crate::validate::Finding;
 
 mod binding;
+mod checks;
+mod declaration;
 mod email;
 mod irc;
 mod people;
 
 pub use binding::{Binding, BindingMatch};
-pub use email::{
-    ConnectionSecurity, EmailConfig, MailServerConfig, MailSession, SenderCheckConfig,
-};
-pub use irc::{IrcConfig, SaslConfig};
+pub use email::*;
+pub use irc::*;
 pub use people::PersonId;
 
-/// Largest file that a Telegram bot can download.
-const MAX_MEDIA_MB: u64 = 20;
-/// Largest file on Matrix; it is in memory while it is sent.
-const MAX_MATRIX_MEDIA_MB: u64 = 100;
 /// Name of the account that the config does not name.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
@@ -96,13 +92,23 @@ macro_rules! plain_chat_channel {
 }
 
 // Below the macros, which they use.
+mod matrix;
 mod phone;
+mod programs;
 mod team;
+mod telegram;
 mod xmpp;
 
-pub use phone::{SignalConfig, WhatsAppAccount, WhatsAppConfig, WhatsAppNumber, WhatsAppTemplate};
-pub use team::{DiscordConfig, SlackConfig};
-pub use xmpp::XmppConfig;
+pub(crate) use checks::is_everybody;
+pub use declaration::{
+    ChannelAccounts, ChannelDeclaration, ChannelField, ChannelOption, ChannelPeople, ChannelSecret,
+};
+pub use matrix::*;
+pub use phone::*;
+pub use programs::*;
+pub use team::*;
+pub use telegram::*;
+pub use xmpp::*;
 
 /// Who may write in a channel, and what holds for their messages.
 #[derive(Debug, Clone, Copy)]
@@ -127,6 +133,11 @@ pub struct ChatRules<'a> {
 
 /// What the config says of a channel, whichever it is. The types of all channels have it, next to what checks them.
 pub(crate) trait ChannelConfig {
+    /// What is known of it before it is set up.
+    fn declaration() -> ChannelDeclaration
+    where
+        Self: Sized;
+
     /// Who may write there, if people do.
     fn rules(&self) -> Option<ChatRules<'_>> {
         None
@@ -161,6 +172,10 @@ pub(crate) trait ChannelConfig {
 
 /// A channel that the config may leave out.
 impl<T: ChannelConfig> ChannelConfig for Option<T> {
+    fn declaration() -> ChannelDeclaration {
+        T::declaration()
+    }
+
     fn rules(&self) -> Option<ChatRules<'_>> {
         self.as_ref()?.rules()
     }
@@ -210,6 +225,11 @@ macro_rules! channels {
             /// The names of all channels.
             pub(crate) const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
 
+            /// What is known of all channels before they are set up, by name.
+            pub fn declared() -> Vec<(&'static str, ChannelDeclaration)> {
+                vec![$((stringify!($name), <$config as ChannelConfig>::declaration())),*]
+            }
+
             /// All channels, by name.
             pub(crate) fn all(&self) -> Vec<(&'static str, &dyn ChannelConfig)> {
                 vec![$((stringify!($name), &self.$name as &dyn ChannelConfig)),*]
@@ -255,34 +275,6 @@ impl ChannelsConfig {
     }
 }
 
-/// An account of [`TelegramConfig`].
-#[derive(Debug, Clone, Copy)]
-pub struct TelegramBot<'a> {
-    /// The account's name.
-    pub account: &'a str,
-    /// The bot's token.
-    pub token: &'a SecretString,
-    /// Where Telegram reaches the gateway.
-    pub webhook_url: Option<&'a str>,
-}
-
-impl TelegramConfig {
-    /// All bots, that without a name of its own first.
-    pub fn bots(&self) -> impl Iterator<Item = TelegramBot<'_>> {
-        let first = self.bot_token.iter().map(|token| TelegramBot {
-            account: DEFAULT_ACCOUNT,
-            token,
-            webhook_url: self.webhook_url.as_deref(),
-        });
-        let others = self.accounts.iter().map(|(account, bot)| TelegramBot {
-            account,
-            token: &bot.bot_token,
-            webhook_url: bot.webhook_url.as_deref(),
-        });
-        first.chain(others)
-    }
-}
-
 /// Which session a direct message belongs to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -295,99 +287,6 @@ pub enum DmScope {
     PerPeer,
     /// Everybody who may write shares the agent's main session, which is not sandboxed. For one person only.
     Main,
-}
-
-chat_channel! {
-    /// A Telegram bot.
-    TelegramConfig {
-        /// The bot's token from BotFather. Preferably a reference such as `"${TELEGRAM_BOT_TOKEN}"`. Without one there is
-        /// no such bot, and the other keys hold for the bots in `accounts`.
-        #[serde(
-            default,
-            with = "values::optional_secret",
-            skip_serializing_if = "Option::is_none"
-        )]
-        #[schemars(with = "Option<values::SecretText>")]
-        pub bot_token: Option<SecretString>,
-        /// Address of the Bot API server, if it is not the public one.
-        #[serde(
-            default,
-            deserialize_with = "values::optional_url",
-            skip_serializing_if = "Option::is_none"
-        )]
-        #[schemars(with = "Option<BaseUrl>")]
-        pub base_url: Option<String>,
-        /// The public address at which Telegram reaches the path `/hooks/telegram/default` of the gateway. Leave it out
-        /// to let the bot ask for messages itself.
-        #[serde(
-            default,
-            deserialize_with = "values::optional_url",
-            skip_serializing_if = "Option::is_none"
-        )]
-        #[schemars(with = "Option<BaseUrl>")]
-        pub webhook_url: Option<String>,
-        /// The only chats that the bot answers, by number. A person or group in it needs no other permission. Leave it
-        /// out to set no limit here; an empty list admits nobody.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub allowed_chat_ids: Option<Vec<ChatId>>,
-        /// What happens to a message of which nobody knows whether it was delivered.
-        #[serde(default)]
-        pub uncertain: UncertainDelivery,
-        /// Megabytes of the largest file that is downloaded; at most 20.
-        #[serde(
-            default = "default_media_mb",
-            deserialize_with = "values::within::<_, _, 1, MAX_MEDIA_MB>"
-        )]
-        #[schemars(range(min = 1, max = MAX_MEDIA_MB))]
-        pub media_max_mb: u64,
-        /// Further bots, by the name of the account. The other keys of `channels.telegram` hold for them as well.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        pub accounts: BTreeMap<String, TelegramAccount>,
-    }
-}
-
-chat_channel! {
-    /// An account on Matrix.
-    MatrixConfig {
-        /// Address of the account's homeserver.
-        #[serde(deserialize_with = "values::url")]
-        #[schemars(with = "BaseUrl")]
-        pub homeserver_url: String,
-        /// The access token of a device that no other program uses. Preferably a reference such as
-        /// `"${MATRIX_ACCESS_TOKEN}"`.
-        #[serde(with = "values::secret")]
-        #[schemars(with = "values::SecretText")]
-        pub access_token: SecretString,
-        /// Whether the account joins rooms in which it may answer: those in `groups`, and those to which somebody invites
-        /// it who may write directly or ask to.
-        #[serde(default = "yes")]
-        pub auto_join: bool,
-        /// Megabytes of the largest file in both directions; at most 100.
-        #[serde(
-            default = "default_matrix_media_mb",
-            deserialize_with = "values::within::<_, _, 1, MAX_MATRIX_MEDIA_MB>"
-        )]
-        #[schemars(range(min = 1, max = MAX_MATRIX_MEDIA_MB))]
-        pub media_max_mb: u64,
-    }
-}
-
-/// A further bot.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct TelegramAccount {
-    /// The bot's token from BotFather.
-    #[serde(with = "values::secret")]
-    #[schemars(with = "values::SecretText")]
-    pub bot_token: SecretString,
-    /// As `channels.telegram.webhookUrl`, for the path `/hooks/telegram/NAME`.
-    #[serde(
-        default,
-        deserialize_with = "values::optional_url",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<BaseUrl>")]
-    pub webhook_url: Option<String>,
 }
 
 /// Who may write directly.
@@ -449,34 +348,6 @@ pub enum UncertainDelivery {
     Again,
 }
 
-/// A signed HTTP webhook.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct WebhookConfig {
-    /// Signs requests in both directions. Preferably a reference such as `"${WEBHOOK_SECRET}"`; at least 16 characters.
-    #[serde(with = "values::secret")]
-    #[schemars(with = "values::SecretText")]
-    pub secret: SecretString,
-    /// Where answers are posted.
-    #[serde(deserialize_with = "values::url")]
-    #[schemars(with = "BaseUrl")]
-    pub url: String,
-}
-
-/// A Unix socket for scripts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct SocketConfig {
-    /// Where it is. May begin with `~`; a relative path starts at the directory of this file. Default:
-    /// `gateway/socket` in the state directory.
-    #[serde(
-        deserialize_with = "values::optional_non_blank",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[schemars(with = "Option<NonBlankText>")]
-    pub path: Option<String>,
-}
-
 /// Groups are busy, and most messages in them are not meant for the agent.
 fn default_history_limit() -> usize {
     50
@@ -484,15 +355,6 @@ fn default_history_limit() -> usize {
 
 fn default_dm_history_limit() -> usize {
     100
-}
-
-fn default_media_mb() -> u64 {
-    MAX_MEDIA_MB
-}
-
-/// What homeservers usually allow.
-fn default_matrix_media_mb() -> u64 {
-    50
 }
 
 fn yes() -> bool {

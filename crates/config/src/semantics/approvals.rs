@@ -1,22 +1,18 @@
 //! Who may answer questions in chats, and where they are asked.
 
 use super::{Finding, finding, root};
-use crate::schema::{ApprovalConfig, Config};
+use crate::schema::{ApprovalConfig, ChannelPeople, ChannelsConfig, Config};
+
+/// What proves who somebody is.
+type Proof = (&'static str, fn(&str) -> bool);
 
 /// The channels in which people chat, and what proves there who somebody is. Others carry letters, or belong to programs.
-const CHATS: [(&str, &str); 8] = [
-    ("telegram", "the number of your account, which the bot tells you at /status"),
-    ("matrix", "such as \"matrix:@me:example.org\""),
-    (
-        "irc",
-        "the name of your account at the network, which others cannot take as they can a nickname",
-    ),
-    ("xmpp", "such as \"xmpp:me@example.org\""),
-    ("whatsapp", "your phone number as the bot sees it at /status"),
-    ("signal", "such as \"signal:+491701234567\""),
-    ("slack", "the id of your account, such as \"slack:U012AB3CD\""),
-    ("discord", "the number of your account"),
-];
+fn with_chats() -> impl Iterator<Item = (&'static str, Proof)> {
+    ChannelsConfig::declared().into_iter().filter_map(|(name, channel)| match channel.people {
+        ChannelPeople::Chats { proof, is_proof } => Some((name, (proof, is_proof))),
+        ChannelPeople::None | ChannelPeople::Letters => None,
+    })
+}
 
 pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
     let path = root().key("tools").key("approvals");
@@ -34,29 +30,22 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The channel and the id of an entry, with what proves an id there.
-fn kind(entry: &str) -> Option<(&'static str, &str)> {
+/// The id of an entry, with what proves an id in its channel.
+fn kind(entry: &str) -> Option<(Proof, &str)> {
     let (channel, id) = entry.split_once(':')?;
-    let (_, proof) = CHATS.iter().find(|(name, _)| *name == channel)?;
-    (!id.trim().is_empty()).then_some((*proof, id))
+    let (_, proof) = with_chats().find(|(name, _)| *name == channel)?;
+    (!id.trim().is_empty()).then_some((proof, id))
 }
 
 fn mistake(owner: &str) -> Option<(&'static str, String)> {
-    let Some((proof, id)) = kind(owner) else {
+    let Some(((proof, is_proof), id)) = kind(owner) else {
         return Some(("expected a person as `channel:id`", chats()));
     };
-    let is_number = id.bytes().all(|byte| byte.is_ascii_digit());
-    let is_proof = match owner.split(':').next() {
-        // Names change hands, and a group has many administrators without a name.
-        Some("telegram" | "discord") => is_number,
-        Some("irc") => !id.contains(['!', '@']),
-        _ => true,
-    };
-    (!is_proof).then(|| ("this does not prove who writes", format!("write {proof}")))
+    (!is_proof(id)).then(|| ("this does not prove who writes", format!("write {proof}")))
 }
 
 fn chats() -> String {
-    let names: Vec<&str> = CHATS.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = with_chats().map(|(name, _)| name).collect();
     format!("such as \"telegram:123456\"; channels with chats are {}", names.join(", "))
 }
 

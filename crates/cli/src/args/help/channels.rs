@@ -1,5 +1,7 @@
 //! Help texts of `channels` and `pairing`.
 
+use myclaw_config::ChannelsConfig;
+
 pub(in crate::args) const CHANNELS: &str = "\
 Show and test the channels through which messages arrive. They are set up in the config file, in `channels`, and run in \
 the gateway. docs/channels/README.md describes them.";
@@ -15,20 +17,13 @@ Examples:
   myclaw channels list
   myclaw channels list --json | jq -r .channel";
 
-pub(in crate::args) const CHANNELS_ADD_EXAMPLES: &str = "\
-Examples:
-  myclaw channels add telegram --allow-from 42
-  myclaw channels add matrix --url https://matrix.example.org --allow-from @you:example.org
-  myclaw channels add email --address claw@example.org --imap imap.example.org --smtp smtp.example.org \\
-    --authserv-id mx.example.org --allow-from you@example.org
-  myclaw channels add whatsapp --id 106540352242922 --allow-from 16505551234
-  myclaw channels add signal --id +4915112345678 --allow-from +4915187654321
-  myclaw channels add irc --host irc.example.org --nick claw
-  myclaw channels add xmpp --address claw@example.org --allow-from you@example.org
-  myclaw channels add slack --allow-from U0123ABCD
-  myclaw channels add discord --allow-from 80351110224678912
-  myclaw channels add webhook --account mine --url http://127.0.0.1:8080/answers
-  myclaw channels add socket --dry-run";
+/// One line for each channel.
+pub(in crate::args) fn channels_add_examples() -> String {
+    let declared = ChannelsConfig::declared();
+    let lines =
+        declared.iter().map(|(name, it)| format!("\n  myclaw channels add {name} {}", it.example));
+    format!("Examples:{}", lines.collect::<String>())
+}
 
 pub(in crate::args) const CHANNELS_STATUS_EXAMPLES: &str = "\
 Examples:

@@ -1,10 +1,12 @@
 //! `myclaw channels add` and `remove`: change the config file, and keep what its owner has written there.
 
 use myclaw_agent::{AgentError, Home, change_config};
-use myclaw_config::{ConfigChange, ConfigFile, ConfigPath, DEFAULT_ACCOUNT};
+use myclaw_config::{
+    ChannelAccounts, ChannelPeople, ConfigChange, ConfigFile, ConfigPath, DEFAULT_ACCOUNT,
+};
 use serde_json::{Value, json};
 
-use super::needs::{self, Given, Needs};
+use super::needs;
 use super::{configured, unknown};
 use crate::args::{AddChannelArgs, ChannelKind};
 use myclaw_front::exit::CliError;
@@ -75,11 +77,7 @@ pub(super) fn remove(channel: &str, account: &str, mode: Mode) -> Result<(), Cli
     let path = place(channel, account);
     let further = place(channel, "x");
     let others = setups.iter().filter(|setup| setup.channel == channel).count() > 1;
-    if others
-        && account == DEFAULT_ACCOUNT
-        && further != path
-        && matches!(channel, "telegram" | "whatsapp")
-    {
+    if others && account == DEFAULT_ACCOUNT && further != path && !is_named(channel) {
         return Err(CliError::usage(format!(
             "{path} holds further accounts, which would be removed too; remove those first"
         )));
@@ -100,42 +98,49 @@ pub(super) fn remove(channel: &str, account: &str, mode: Mode) -> Result<(), Cli
 /// Where an account of a channel is in the config.
 fn place(channel: &str, account: &str) -> ConfigPath {
     let path = ConfigPath::default().key("channels").key(channel);
-    match (channel, account) {
-        ("webhook", name) => path.key(name),
-        (_, DEFAULT_ACCOUNT) => path,
-        (_, name) => path.key("accounts").key(name),
+    match account {
+        name if is_named(channel) => path.key(name),
+        DEFAULT_ACCOUNT => path,
+        name => path.key("accounts").key(name),
     }
 }
 
+/// Whether each account of a channel has a name.
+fn is_named(channel: &str) -> bool {
+    let kind = ChannelKind::named(channel);
+    kind.is_some_and(|kind| kind.declaration.accounts == ChannelAccounts::Named)
+}
+
 fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
-    let (kind, channel) = (args.channel, needs::name(args.channel));
+    let ChannelKind { name: channel, declaration } = args.channel;
     let account = args.account.as_deref().map(str::trim).filter(|name| !name.is_empty());
-    let has_account =
-        matches!(kind, ChannelKind::Telegram | ChannelKind::WhatsApp | ChannelKind::Webhook);
-    if account.is_some() && !has_account {
+    if account.is_some() && declaration.accounts == ChannelAccounts::One {
         return Err(CliError::usage("this channel has one account; leave --account out"));
     }
-    let Needs { fields, secrets, .. } = needs::needs(kind);
-    let is_stray = |given: &Given| {
-        given.of(args).is_some() && !fields.iter().any(|field| field.given == *given)
+    let fields = declaration.fields;
+    let is_stray = |option: &_| {
+        needs::given(*option, args).is_some() && !fields.iter().any(|field| field.given == *option)
     };
-    if let Some(stray) = Given::ALL.into_iter().find(is_stray) {
-        return Err(CliError::usage(format!("{} has no meaning for {channel}", stray.option())));
+    if let Some(stray) = needs::OPTIONS.into_iter().find(is_stray) {
+        let option = needs::option(stray);
+        return Err(CliError::usage(format!("{option} has no meaning for {channel}")));
     }
     let mut value = json!({});
-    for field in *fields {
-        match (field.given.of(args), field.what) {
+    for field in fields {
+        match (needs::given(field.given, args), field.what) {
             (Some(text), _) => needs::put(&mut value, field.key, json!(text)),
             (None, Some(what)) => {
-                let option = field.given.option();
+                let option = needs::option(field.given);
                 return Err(CliError::usage(format!("{option} is missing: {what}")));
             }
             (None, None) => {}
         }
     }
     let is_first = account.is_none_or(|name| name == DEFAULT_ACCOUNT);
-    // Further numbers on WhatsApp have the secrets of the first.
-    let secrets = if kind == ChannelKind::WhatsApp && !is_first { &[][..] } else { *secrets };
+    let secrets = match declaration.accounts {
+        ChannelAccounts::FurtherOfOneApp if !is_first => &[][..],
+        _ => declaration.secrets,
+    };
     let variables = secrets.iter().enumerate().map(|(number, secret)| {
         let own = args.variable.clone().filter(|_| number == 0);
         let variable = own.unwrap_or_else(|| match account.filter(|_| !is_first) {
@@ -148,12 +153,12 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
     let secrets = variables.collect();
     let account = account.unwrap_or(DEFAULT_ACCOUNT);
     if !args.allow_from.is_empty() {
-        if matches!(kind, ChannelKind::Webhook | ChannelKind::Socket) || !is_first {
+        if matches!(declaration.people, ChannelPeople::None) || !is_first {
             return Err(CliError::usage("--allow-from has no meaning for this channel or account"));
         }
         value["allowFrom"] = json!(args.allow_from);
     }
-    Ok(Addition { path: place(&channel, account), value, secrets })
+    Ok(Addition { path: place(channel, account), value, secrets })
 }
 
 /// The name of an account as a part of a variable.

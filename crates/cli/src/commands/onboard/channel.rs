@@ -3,10 +3,10 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use clap::ValueEnum as _;
 use myclaw_agent::{AgentError, Home};
 use myclaw_config::{
-    ConfigChange, ConfigFile, ConfigPath, ExposeSecret as _, SecretString, is_secret_key,
+    ChannelAccounts, ChannelField, ChannelOption, ChannelSecret, ConfigChange, ConfigFile,
+    ConfigPath, ExposeSecret as _, SecretString, is_secret_key,
 };
 use myclaw_files::{Durability, NewFile, create_private_directory, read_regular};
 use myclaw_gateway::channels_of;
@@ -16,15 +16,15 @@ use super::asking::{Asker, Default};
 use super::{say, write};
 use crate::args::{ChannelKind, OnboardArgs};
 use crate::commands::auth::checked_key;
-use crate::commands::channels::needs::{self, Field, Given, Needs, Secret};
+use crate::commands::channels::needs;
 use myclaw_front::exit::{CliError, Exit};
 use myclaw_front::home::find_home;
 use myclaw_front::runtime;
 
 /// Largest `.env` file that is changed.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// Name of the only webhook.
-const WEBHOOK: &str = "mine";
+/// Name of the only account, where each has one.
+const ONLY: &str = "mine";
 
 /// A secret that is in no variable yet.
 struct NewSecret {
@@ -45,7 +45,7 @@ enum Outcome {
 pub(super) fn set_up(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> {
     loop {
         let Some(kind) = wanted(args, asker)? else { return Ok(()) };
-        let name = needs::name(kind);
+        let name = kind.name;
         match add(kind, args, asker)? {
             Outcome::Kept(how) => {
                 say(format_args!("channel     {name}{how}"));
@@ -71,42 +71,45 @@ fn wanted(args: &OnboardArgs, asker: &Asker) -> Result<Option<ChannelKind>, CliE
         return Ok(args.channel);
     }
     loop {
-        let question = "A channel to reach it (telegram, matrix, email, slack, discord, whatsapp, signal, irc, xmpp, webhook, socket), or none";
-        let answer = asker.ask(question, "none")?;
+        let names: Vec<&str> = ChannelKind::all().map(|kind| kind.name).collect();
+        let question = format!("A channel to reach it ({}), or none", names.join(", "));
+        let answer = asker.ask(&question, "none")?;
         if answer == "none" {
             return Ok(None);
         }
-        match ChannelKind::from_str(&answer, true) {
-            Ok(kind) => return Ok(Some(kind)),
-            Err(_) => say(format_args!("myclaw: there is no channel `{answer}`")),
+        match ChannelKind::named(&answer) {
+            Some(kind) => return Ok(Some(kind)),
+            None => say(format_args!("myclaw: there is no channel `{answer}`")),
         }
     }
 }
 
 fn add(kind: ChannelKind, args: &OnboardArgs, asker: &Asker) -> Result<Outcome, CliError> {
-    let (needs, name) = (needs::needs(kind), needs::name(kind));
+    let ChannelKind { name, declaration } = kind;
     let home = find_home()?;
     let file = ConfigFile::read(&home.paths).map_err(AgentError::from)?;
-    let mut path = ConfigPath::default().key("channels").key(&name);
-    if kind == ChannelKind::Webhook {
-        path = path.key(WEBHOOK);
+    let mut path = ConfigPath::default().key("channels").key(name);
+    if declaration.accounts == ChannelAccounts::Named {
+        path = path.key(ONLY);
     }
     if file.has(&path).map_err(AgentError::from)? {
         return Ok(Outcome::Kept(" is in the config already, and stays as it is".to_owned()));
     }
-    if args.channel_url.is_some() && !needs.fields.iter().any(|field| field.given == Given::Url) {
+    if args.channel_url.is_some()
+        && !declaration.fields.iter().any(|field| field.given == ChannelOption::Url)
+    {
         return Err(CliError::usage(format!(
             "--channel-url has no meaning for {name}; use --channel-set"
         )));
     }
     let mut value = json!({});
-    let mut new = set_given(args, &home, needs, &mut value)?;
-    for field in needs.fields {
+    let mut new = set_given(args, &home, kind, &mut value)?;
+    for field in declaration.fields {
         if !is_set(&value, field.key) {
             set_asked(args, asker, field, &mut value)?;
         }
     }
-    for (number, Secret { key, usual, whence }) in needs.secrets.iter().enumerate() {
+    for (number, ChannelSecret { key, usual, whence }) in declaration.secrets.iter().enumerate() {
         if is_set(&value, key) {
             continue;
         }
@@ -143,7 +146,7 @@ fn is_set(value: &Value, key: &str) -> bool {
 fn set_given(
     args: &OnboardArgs,
     home: &Home,
-    needs: &Needs,
+    ChannelKind { name, declaration }: ChannelKind,
     value: &mut Value,
 ) -> Result<Vec<NewSecret>, CliError> {
     let mut new = Vec::new();
@@ -154,10 +157,10 @@ fn set_given(
         };
         let last = key.rsplit('.').next().unwrap_or(key);
         if is_secret_key(last) && !text.starts_with("${") {
-            let usual = needs.secrets.iter().find(|secret| secret.key == key);
+            let usual = declaration.secrets.iter().find(|secret| secret.key == key);
             let variable = match usual {
                 Some(secret) => secret.usual.to_owned(),
-                None => variable_name(&needs::name(needs.kind), key),
+                None => variable_name(name, key),
             };
             if is_in(home, &variable) {
                 return Err(CliError::usage(format!(
@@ -170,7 +173,7 @@ fn set_given(
         }
         // What a channel needs is text, such as the id of a number. Other numbers, `true` and `false` are what they
         // look like.
-        let is_text = needs.fields.iter().any(|field| field.key == key);
+        let is_text = declaration.fields.iter().any(|field| field.key == key);
         let read = serde_json::from_str(text).ok().filter(|_| !is_text);
         let read = read.filter(|read: &Value| read.is_number() || read.is_boolean());
         needs::put(value, key, read.unwrap_or_else(|| json!(text)));
@@ -195,10 +198,10 @@ fn variable_name(channel: &str, key: &str) -> String {
 fn set_asked(
     args: &OnboardArgs,
     asker: &Asker,
-    field: &Field,
+    field: &ChannelField,
     value: &mut Value,
 ) -> Result<(), CliError> {
-    let given = args.channel_url.clone().filter(|_| field.given == Given::Url);
+    let given = args.channel_url.clone().filter(|_| field.given == ChannelOption::Url);
     let answer = match (given, field.what) {
         (Some(given), _) => given,
         (None, None) => return Ok(()),
@@ -206,7 +209,7 @@ fn set_asked(
     };
     if answer.is_empty() {
         let option = match field.given {
-            Given::Url => "--channel-url".to_owned(),
+            ChannelOption::Url => "--channel-url".to_owned(),
             _ => format!("--channel-set {}=…", field.key),
         };
         let what = field.what.unwrap_or("an address");

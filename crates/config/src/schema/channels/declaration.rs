@@ -1,0 +1,119 @@
+//! What the program knows of a channel before anybody has set it up.
+
+/// A channel: what it is, and what it needs.
+#[derive(Debug, Clone, Copy)]
+pub struct ChannelDeclaration {
+    /// What it is, for people.
+    pub about: &'static str,
+    /// What follows its name in an example of `channels add`.
+    pub example: &'static str,
+    /// Who writes there.
+    pub people: ChannelPeople,
+    /// Whether it can have several accounts.
+    pub accounts: ChannelAccounts,
+    /// The values that are asked for.
+    pub fields: &'static [ChannelField],
+    /// The secrets that are asked for. The first is the one whose variable an option can name.
+    pub secrets: &'static [ChannelSecret],
+}
+
+/// Who writes in a channel.
+#[derive(Debug, Clone, Copy)]
+pub enum ChannelPeople {
+    /// Programs, which are the owner's.
+    None,
+    /// People who write letters.
+    Letters,
+    /// People who chat.
+    Chats {
+        /// What proves there who somebody is, for people.
+        proof: &'static str,
+        /// Whether an id of a person is such a proof.
+        is_proof: fn(&str) -> bool,
+    },
+}
+
+/// Whether a channel can have several accounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChannelAccounts {
+    /// It has one.
+    One,
+    /// Further ones are in `accounts`, by name, each with secrets of its own.
+    Further,
+    /// Likewise, with the secrets of the first.
+    FurtherOfOneApp,
+    /// Each has a name, and there is none without.
+    Named,
+}
+
+/// A value that is no secret.
+#[derive(Debug, Clone, Copy)]
+pub struct ChannelField {
+    /// Its key in the config, with a dot before one within it.
+    pub key: &'static str,
+    /// The option of `channels add` that gives it.
+    pub given: ChannelOption,
+    /// What it is, for people; `None` if the channel works without it.
+    pub what: Option<&'static str>,
+}
+
+/// A secret.
+#[derive(Debug, Clone, Copy)]
+pub struct ChannelSecret {
+    /// Its key in the config.
+    pub key: &'static str,
+    /// The usual variable for it.
+    pub usual: &'static str,
+    /// How to get it.
+    pub whence: &'static str,
+}
+
+/// The option of `channels add` that gives a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names of the options")]
+pub enum ChannelOption {
+    Url,
+    Address,
+    Imap,
+    Smtp,
+    AuthservId,
+    Id,
+    Host,
+    Nick,
+}
+
+/// The account's own address.
+pub(super) const ADDRESS: ChannelField =
+    field("address", ChannelOption::Address, "the account's own address, such as claw@example.org");
+/// The vendor's own unless it is given.
+pub(super) const BASE_URL: ChannelField = optional("baseUrl", ChannelOption::Url);
+
+pub(super) const fn field(
+    key: &'static str,
+    given: ChannelOption,
+    what: &'static str,
+) -> ChannelField {
+    ChannelField { key, given, what: Some(what) }
+}
+
+pub(super) const fn optional(key: &'static str, given: ChannelOption) -> ChannelField {
+    ChannelField { key, given, what: None }
+}
+
+pub(super) const fn secret(
+    key: &'static str,
+    usual: &'static str,
+    whence: &'static str,
+) -> ChannelSecret {
+    ChannelSecret { key, usual, whence }
+}
+
+/// People whose ids are proof enough as the channel gives them.
+pub(super) const fn chats(proof: &'static str) -> ChannelPeople {
+    ChannelPeople::Chats { proof, is_proof: |_| true }
+}
+
+/// People whose ids are numbers. Names change hands, and a group has many administrators without a name.
+pub(super) const fn numbered(proof: &'static str) -> ChannelPeople {
+    ChannelPeople::Chats { proof, is_proof: |id| id.bytes().all(|byte| byte.is_ascii_digit()) }
+}
