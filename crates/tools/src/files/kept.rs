@@ -1,17 +1,18 @@
 //! The file's own characters in lines that a model wrote: quotes, dashes, kinds of spaces, and how letters are composed.
 //!
-//! Old and new lines are compared by words, marks and whole quotations. What agrees keeps the file's characters; what is
-//! new is written as given. The two quotes of a quotation are kept together or not at all.
+//! Old and new lines are aligned by words, marks and spaces. What agrees keeps the file's characters; what is new is written
+//! as given. The two quotes of a quotation are kept together or not at all.
 
+mod alignment;
 mod units;
 
 use std::borrow::Cow;
 use std::ops::Range;
 use std::time::Instant;
 
-use myclaw_files::{Folded, Sameness, folded};
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
-use units::Units;
+use alignment::{Match, aligned};
+use myclaw_files::{Folded, Sameness, characters, folded};
+use units::{Unit, Units};
 
 /// Most lines, old or new, that are compared with one another to find which replaces which.
 const MAX_COMPARED: usize = 256;
@@ -29,8 +30,12 @@ pub(crate) fn kept<'f>(
     if old.iter().all(|(file, written)| file == written && file.is_ascii()) {
         return new;
     }
-    let old: Vec<_> =
-        old.iter().map(|(file, written)| Old::of(file.trim_end(), written.trim_end())).collect();
+    let old: Vec<_> = old
+        .iter()
+        .map(|(file, written)| {
+            Old::of(file, written).or_else(|| Old::of(file.trim_end(), written.trim_end()))
+        })
+        .collect();
     let lines: Vec<_> = new.iter().map(|line| Units::of(line)).collect();
     let quotes = lone_quotes(&old, &lines);
     partners(&old, &lines, deadline)
@@ -39,15 +44,15 @@ pub(crate) fn kept<'f>(
         .enumerate()
         .map(|(line, (partner, new))| {
             let quotes: Vec<_> = quotes.iter().filter(|quote| quote.line == line).collect();
-            let mut merged = String::new();
             match partner.and_then(|partner| old[partner].as_ref()) {
                 Some(old) => {
-                    let merge = Merge { old, new, quotes: &quotes, deadline };
-                    merge.append(0..old.units.0.len(), 0..new.0.len(), &mut merged);
+                    let matches = aligned(&old.units, new, deadline);
+                    Merge { old, new, quotes: &quotes, matches }.text()
                 }
-                None => append_given(new, 0..new.0.len(), &quotes, &mut merged),
+                None => {
+                    new.0.iter().enumerate().map(|(at, unit)| given(unit, at, &quotes)).collect()
+                }
             }
-            merged
         })
         .collect()
 }
@@ -157,14 +162,30 @@ fn partners(old: &[Option<Old<'_>>], new: &[Units<'_>], deadline: Instant) -> Ve
             partners[column] = Some(row);
         }
     }
+    pair_in_step(&mut partners, old.len());
     partners
+}
+
+/// Pairs the lines between two pairs if there are as many old ones as new ones.
+fn pair_in_step(partners: &mut [Option<usize>], old: usize) {
+    let (mut first, mut first_old) = (0, 0);
+    for at in 0..=partners.len() {
+        let end = partners.get(at).copied().unwrap_or(Some(old));
+        let Some(end) = end else { continue };
+        if at - first == end - first_old {
+            for (line, partner) in partners[first..at].iter_mut().zip(first_old..) {
+                *line = Some(partner);
+            }
+        }
+        (first, first_old) = (at + 1, end + 1);
+    }
 }
 
 /// The words and marks of a line with their lengths, sorted.
 fn parts<'t>(units: &Units<'t>) -> Vec<Cow<'t, str>> {
     let mut parts: Vec<_> = (0..units.0.len())
         .filter(|at| !units.0[*at].text.trim().is_empty())
-        .map(|at| units.key(&(at..at + 1)))
+        .map(|at| units.key(at))
         .collect();
     parts.sort_unstable();
     parts
@@ -191,131 +212,83 @@ struct Merge<'m> {
     new: &'m Units<'m>,
     /// Those of this line.
     quotes: &'m [&'m LoneQuote<'m>],
-    deadline: Instant,
+    /// For each new unit the old one in its place.
+    matches: Vec<Option<Match>>,
 }
 
-impl Merge<'_> {
-    fn append(&self, old: Range<usize>, new: Range<usize>, merged: &mut String) {
-        let (old, new) = (self.old.units.tokens(old), self.new.tokens(new));
-        let old_keys: Vec<_> = old.iter().map(|token| self.old.units.key(token)).collect();
-        let new_keys: Vec<_> = new.iter().map(|token| self.new.key(token)).collect();
-        let operations = capture_diff_slices_deadline(
-            Algorithm::Myers,
-            &old_keys,
-            &new_keys,
-            Some(self.deadline),
-        );
-        for operation in operations {
-            let (old_range, new_range) = (operation.old_range(), operation.new_range());
-            if matches!(operation, DiffOp::Equal { .. }) {
-                let is_at_end = old_range.end == old.len() && new_range.end == new.len();
-                let is_at_start = old_range.start == 0 && new_range.start == 0;
-                let (old, new) = (&old[old_range], &new[new_range]);
-                self.append_same(old, new, is_at_start || is_at_end, merged);
-            } else {
-                self.append_changed(&old[old_range], &new[new_range], merged);
-            }
+impl<'m> Merge<'m> {
+    /// The new line with the characters of the file where both lines agree.
+    fn text(&self) -> String {
+        let mut merged = String::new();
+        for (at, unit) in self.new.0.iter().enumerate() {
+            let kept = match self.matches[at] {
+                Some(Match::Word(old)) => self.changed_word(old, at).map(Cow::Owned),
+                _ => self.agreed(at).and_then(|old| self.in_file(old)).map(Cow::Borrowed),
+            };
+            merged.push_str(&kept.unwrap_or_else(|| given(unit, at, self.quotes).into()));
+        }
+        merged
+    }
+
+    fn in_file(&self, old: usize) -> Option<&'m str> {
+        self.old.in_file(old..old + 1)
+    }
+
+    /// The unit of the old line that says the same.
+    fn same(&self, new: usize) -> Option<usize> {
+        match self.matches[new] {
+            Some(Match::Same(old)) => Some(old),
+            Some(Match::Word(_)) | None => None,
         }
     }
 
-    /// Tokens that agree. Marks and spaces alone, between words that differ, only look the same.
-    fn append_same(
-        &self,
-        old: &[Range<usize>],
-        new: &[Range<usize>],
-        is_at_an_end: bool,
-        merged: &mut String,
-    ) {
-        let units = &self.old.units;
-        let says_something =
-            |token: &Range<usize>| units.is_quotation(token) || units.0[token.start].is_word;
-        let is_kept = is_at_an_end || old.iter().any(says_something);
-        for (old, new) in old.iter().zip(new) {
-            let in_file = if is_kept || units.is_lone_quote(old) {
-                self.old.in_file(old.clone())
-            } else {
-                None
-            };
-            match in_file {
-                Some(in_file) => merged.push_str(in_file),
-                None => append_given(self.new, new.clone(), self.quotes, merged),
-            }
+    /// The unit of the old line with the characters for this one. Where one quote of a quotation agrees, both are the file's.
+    fn agreed(&self, new: usize) -> Option<usize> {
+        let (old_units, new_units) = (&self.old.units.0, &self.new.0);
+        let Some(quote) = new_units[new].quote else { return self.same(new) };
+        let partner_of = |old: usize| old_units[old].quote?.partner;
+        // Equal ones, such as apostrophes, are not told apart by being a pair.
+        let is_free = |old: usize| match partner_of(old) {
+            Some(partner) => self.in_file(partner) == self.in_file(old),
+            None => quote.is_single() || quote.partner.is_none(),
+        };
+        let own = self.same(new);
+        if own.is_some_and(is_free) {
+            return own;
         }
+        let partner = quote.partner?;
+        let is_pair = |old: &usize| {
+            let says_same = |other: usize| old_units[other].text == new_units[partner].text;
+            partner_of(*old).is_some_and(says_same)
+        };
+        let opening = if quote.opens { own } else { self.same(partner).and_then(partner_of) };
+        let closing = if quote.opens { self.same(partner).and_then(partner_of) } else { own };
+        opening.filter(is_pair).or(closing.filter(is_pair))
     }
 
     /// A word for another one: what both have at their ends, such as `'s`, is the file's. `None` if that is nothing.
-    fn changed_word(&self, old: &Range<usize>, new: &Range<usize>) -> Option<String> {
-        let (before, after) = (&self.old.units.0[old.start], &self.new.0[new.start]);
-        if !before.is_word || !after.is_word {
+    fn changed_word(&self, old: usize, new: usize) -> Option<String> {
+        let (before, after) = (&self.old.units.0[old], &self.new.0[new]);
+        let in_file = self.in_file(old).filter(|in_file| *in_file != before.text)?;
+        let [file, before, after] = [in_file, before.text, after.text]
+            .map(|word| characters(word, Sameness::Typography).collect::<Vec<_>>());
+        if file.len() != before.len() {
             return None;
         }
-        let in_file = self.old.in_file(old.clone())?;
-        let file: Vec<char> = in_file.chars().collect();
-        let before: Vec<char> = before.text.chars().collect();
-        let after: Vec<char> = after.text.chars().collect();
-        if file == before || file.len() != before.len() {
-            return None;
-        }
-        let same = |pairs: &mut dyn Iterator<Item = (&char, &char)>| {
-            pairs.take_while(|(before, after)| before == after).count()
+        let form = |character: &str| folded(character, Sameness::Composition).into_owned();
+        let same = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| {
+            pairs.take_while(|(before, after)| form(before) == form(after)).count()
         };
         let first = same(&mut before.iter().zip(&after));
         let last = same(&mut before[first..].iter().rev().zip(after[first..].iter().rev()));
         let changed = &after[first..after.len() - last];
-        Some([&file[..first], changed, &file[file.len() - last..]].concat().into_iter().collect())
-    }
-
-    /// Tokens that differ. If there are as many quotations in both, each stays a quotation of the file with other words.
-    fn append_changed(&self, old: &[Range<usize>], new: &[Range<usize>], merged: &mut String) {
-        let of_old: Vec<_> =
-            old.iter().filter(|token| self.old.units.is_quotation(token)).collect();
-        let of_new: Vec<_> = new.iter().filter(|token| self.new.is_quotation(token)).collect();
-        let has_same_quotes = of_old.len() == of_new.len()
-            && of_old.iter().zip(&of_new).all(|(old, new)| {
-                let (old_units, new_units) = (&self.old.units.0, &self.new.0);
-                old_units[old.start].text == new_units[new.start].text
-                    && old_units[old.end - 1].text == new_units[new.end - 1].text
-            });
-        let mut quotations = of_old.into_iter();
-        let is_in_step = old.len() == new.len();
-        for (at, token) in new.iter().enumerate() {
-            if let Some(old) = old.get(at).filter(|_| is_in_step)
-                && let Some(word) = self.changed_word(old, token)
-            {
-                merged.push_str(&word);
-                continue;
-            }
-            let quotation = if has_same_quotes && self.new.is_quotation(token) {
-                quotations.next()
-            } else {
-                None
-            };
-            let quotes = quotation.and_then(|old| {
-                let first = self.old.in_file(old.start..old.start + 1)?;
-                Some((old, first, self.old.in_file(old.end - 1..old.end)?))
-            });
-            match quotes {
-                Some((old, first, last)) => {
-                    merged.push_str(first);
-                    self.append(old.start + 1..old.end - 1, token.start + 1..token.end - 1, merged);
-                    merged.push_str(last);
-                }
-                None => append_given(self.new, token.clone(), self.quotes, merged),
-            }
-        }
+        Some([&file[..first], changed, &file[file.len() - last..]].concat().concat())
     }
 }
 
-fn append_given(
-    new: &Units<'_>,
-    range: Range<usize>,
-    quotes: &[&LoneQuote<'_>],
-    merged: &mut String,
-) {
-    for at in range {
-        let in_file = quotes.iter().find(|quote| quote.unit == at).map(|quote| quote.in_file);
-        merged.push_str(in_file.unwrap_or(new.0[at].text));
-    }
+/// A unit as the model wrote it, but for quotes of the file whose partner is on another line.
+fn given<'t>(unit: &Unit<'t>, at: usize, quotes: &[&LoneQuote<'t>]) -> &'t str {
+    quotes.iter().find(|quote| quote.unit == at).map_or(unit.text, |quote| quote.in_file)
 }
 
 #[cfg(test)]

@@ -1,3 +1,6 @@
+use myclaw_files::{Sameness, folded};
+use myclaw_testkit::Random;
+
 use super::kept;
 use crate::files::diff_deadline;
 
@@ -42,7 +45,7 @@ fn what_old_and_new_share_keeps_the_characters_of_the_file() {
         ("l\u{2019}homme", "l'homme", "l'amie", "l\u{2019}amie"),
         ("don\u{2019}t go", "don't go", "won't go", "won\u{2019}t go"),
         ("rock\u{2019}n\u{2019}roll", "rock'n'roll", "rock'n'rolls", "rock\u{2019}n\u{2019}rolls"),
-        ("cafe\u{301}s", "caf\u{e9}s", "caf\u{e9}", "caf\u{e9}"),
+        ("cafe\u{301}s", "caf\u{e9}s", "caf\u{e9}", "cafe\u{301}"),
         // The model changes the quotes themselves.
         ("\u{201C}a\u{201D}", "\"a\"", "'a'", "'a'"),
         // No correspondence.
@@ -50,6 +53,105 @@ fn what_old_and_new_share_keeps_the_characters_of_the_file() {
     ] {
         assert_eq!(merged(file, old, new), expected, "{file} {old} {new}");
     }
+}
+
+#[test]
+fn lines_that_are_all_replaced_keep_their_marks() {
+    let old = [("a – b", "a - b"), ("same", "same"), ("c… d", "c... d")];
+    let new = ["x - y", "more", "z... w"];
+    assert_eq!(replaced(&old, &new), ["x – y", "more", "z… w"]);
+    let new = ["x - y", "more", "", "same", "z... w"];
+    assert_eq!(replaced(&old, &new), ["x – y", "more", "", "same", "z… w"]);
+}
+
+/// A mark before a word, the word, and two marks after it; each as the file has it, and as the model writes it.
+type Part = [(&'static str, &'static str); 4];
+
+const WORDS: [(&str, &str); 6] = [
+    ("ab", "ab"),
+    ("cafe\u{301}", "caf\u{e9}"),
+    ("it’s", "it's"),
+    ("zero\u{200B}width", "zerowidth"),
+    ("12", "12"),
+    ("l’été", "l'été"),
+];
+const FRESH: [(&str, &str); 6] =
+    [("q", "q"), ("ww", "ww"), ("xyz", "xyz"), ("kkkk", "kkkk"), ("7", "7"), ("ph", "ph")];
+const AFTER: [(&str, &str); 9] = [
+    (" ", " "),
+    ("\u{A0}", " "),
+    (" – ", " - "),
+    (" — ", " - "),
+    ("… ", "... "),
+    (", ", ", "),
+    ("\u{202F}: ", " : "),
+    ("‐", "-"),
+    ("\u{2009}−\u{2009}", " - "),
+];
+const QUOTES: [[(&str, &str); 2]; 4] = [
+    [("", ""), ("", "")],
+    [("“", "\""), ("”", "\"")],
+    [("‘", "'"), ("’", "'")],
+    [("„", "\""), ("“", "\"")],
+];
+
+fn line_of(random: &mut Random) -> Vec<Part> {
+    let mut any = |length: usize| random.below(length as u64) as usize;
+    let count = 2 + any(9);
+    let part = |_| {
+        // Most words have no quotes.
+        let [before, after] = QUOTES[any(QUOTES.len() * 2).saturating_sub(QUOTES.len())];
+        [before, WORDS[any(WORDS.len())], after, AFTER[any(AFTER.len())]]
+    };
+    (0..count).map(part).collect()
+}
+
+/// What the file has (0), or what the model writes (1).
+fn text_of(line: &[Part], side: usize) -> String {
+    line.iter().flatten().map(|(file, written)| [*file, *written][side]).collect()
+}
+
+#[test]
+fn every_character_that_both_agree_on_survives_random_edits() {
+    for seed in 0..3_000 {
+        let mut random = Random::new(seed);
+        let line = line_of(&mut random);
+        let (file, old) = (text_of(&line, 0), text_of(&line, 1));
+
+        // Other words in their places: nothing else changes.
+        let mut edited = line.clone();
+        for (number, part) in edited.iter_mut().enumerate() {
+            if random.below(2) == 0 {
+                part[1] = FRESH[number % FRESH.len()];
+            }
+        }
+        let merged = merged_alike(&file, &old, &text_of(&edited, 1));
+        assert_eq!(merged, text_of(&edited, 0), "{seed}: {file} with {edited:?}");
+
+        // A new word with a mark of its own: without it, the line is the file's.
+        let mut edited = line.clone();
+        let at = random.below(line.len() as u64 + 1) as usize;
+        let added = [("", ""), ("new", "new"), ("", ""), ("+", "+")];
+        edited.insert(at, added);
+        let merged = merged_alike(&file, &old, &text_of(&edited, 1));
+        assert_eq!(merged, text_of(&edited, 0), "{seed}: {file} with a word at {at}");
+
+        // Without some words: what is left is the file's, in its order.
+        let mut edited = line.clone();
+        edited.retain(|_| random.below(3) > 0);
+        let merged = merged_alike(&file, &old, &text_of(&edited, 1));
+        let mut rest = file.chars();
+        let is_part = merged.chars().all(|char| rest.any(|other| other == char));
+        assert!(is_part, "{seed}: {merged} of {file}");
+    }
+}
+
+/// The merged line, which says the same as the new one.
+fn merged_alike(file: &str, old: &str, new: &str) -> String {
+    let merged = merged(file, old, new);
+    let plain = |text: &str| folded(text, Sameness::Typography).into_owned();
+    assert_eq!(plain(&merged), plain(new), "{file}: {old} -> {new}");
+    merged
 }
 
 #[test]
@@ -87,7 +189,7 @@ fn a_quotation_keeps_both_of_its_quotes_or_none() {
             "She said “one”.",
             "She said \"one\".",
             "She said \"two\" and \"three\".",
-            "She said \"two\" and \"three\".",
+            "She said \"two\" and “three”.",
         ),
         ("say(‘a’, “b”)", "say('a', \"b\")", "say('x', 'a', \"b\")", "say('x', ‘a’, “b”)"),
         ("„ja“ sagte er", "\"ja\" sagte er", "\"nein\" sagte er", "„nein“ sagte er"),
@@ -100,8 +202,30 @@ fn a_quotation_keeps_both_of_its_quotes_or_none() {
             "it's 'a' dogs' bone",
             "it’s 'a' dogs’ bone",
         ),
-        // A space between other words is another space.
-        ("a 10\u{A0}km", "a 10 km", "a b c", "a b c"),
+        // Marks and spaces between words that are all replaced.
+        ("a 10\u{A0}km", "a 10 km", "a b c", "a b\u{A0}c"),
+        (
+            "a – b, “c” and ‘d’",
+            "a - b, \"c\" and 'd'",
+            "x - y, \"z\" and 'w'",
+            "x – y, “z” and ‘w’",
+        ),
+        ("And – well… ok", "And - well... ok", "And - so... fine", "And – so… fine"),
+        ("one—two", "one-two", "three-four", "three—four"),
+        ("«a» – “b”: c…", "«a» - \"b\": c...", "«d» - \"e\": f... (g)", "«d» – “e”: f… (g)"),
+        (
+            "’tis the dogs’ bone",
+            "'tis the dogs' bone",
+            "'tis the cats' food",
+            "’tis the cats’ food",
+        ),
+        (
+            "foo “a b c” bar “d e” baz",
+            "foo \"a b c\" bar \"d e\" baz",
+            "foo \"a b x\" baz",
+            "foo “a b x” baz",
+        ),
+        ("2010–2012 … 5−3", "2010-2012 ... 5-3", "2011-2013 ... 6-4 - 1", "2011–2013 … 6−4 - 1"),
         // A script without spaces between words.
         ("がぎぐ「x」", "か\u{3099}き\u{3099}く\u{3099}「x」", "か\u{3099}く\u{3099}", "がぐ"),
     ] {

@@ -1,7 +1,6 @@
 //! A line as words, marks and quotations.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use myclaw_files::{Sameness, characters, folded, spellings};
 
@@ -25,7 +24,13 @@ pub(super) struct Quote {
     /// Whether it begins a quotation, here or on an earlier line.
     pub opens: bool,
     /// The other quote of the quotation; `None` if the line has only one of them.
-    partner: Option<usize>,
+    pub partner: Option<usize>,
+}
+
+impl Quote {
+    pub(super) fn is_single(self) -> bool {
+        self.plain == '\''
+    }
 }
 
 /// A line in its units.
@@ -47,29 +52,6 @@ impl<'t> Units<'t> {
         units
     }
 
-    /// The parts of `range` that stay together: each unit, and each quotation with what is in it.
-    pub(super) fn tokens(&self, range: Range<usize>) -> Vec<Range<usize>> {
-        let mut tokens = Vec::new();
-        let mut at = range.start;
-        while at < range.end {
-            let end =
-                self.0[at].quote.and_then(|quote| quote.partner).map_or(at, |end| end.max(at));
-            tokens.push(at..end + 1);
-            at = end + 1;
-        }
-        tokens
-    }
-
-    /// Whether this token is a quotation.
-    pub(super) fn is_quotation(&self, token: &Range<usize>) -> bool {
-        self.0[token.start].quote.is_some_and(|quote| quote.partner.is_some())
-    }
-
-    /// Whether this token is a quote without its partner.
-    pub(super) fn is_lone_quote(&self, token: &Range<usize>) -> bool {
-        self.0[token.start].quote.is_some_and(|quote| quote.partner.is_none())
-    }
-
     /// The double quotes without a partner, in order: those of a quotation that ends on another line.
     pub(super) fn lone_quotes(&self) -> impl Iterator<Item = usize> {
         (0..self.0.len()).filter(|at| {
@@ -78,15 +60,9 @@ impl<'t> Units<'t> {
         })
     }
 
-    /// The form in which a token is compared with others.
-    pub(super) fn key(&self, token: &Range<usize>) -> Cow<'t, str> {
-        match &self.0[token.clone()] {
-            [unit] => folded(unit.text, Sameness::Composition),
-            units => {
-                let text: String = units.iter().map(|unit| unit.text).collect();
-                Cow::Owned(folded(&text, Sameness::Composition).into_owned())
-            }
-        }
+    /// The form in which a unit is compared with others.
+    pub(super) fn key(&self, at: usize) -> Cow<'t, str> {
+        folded(self.0[at].text, Sameness::Composition)
     }
 
     fn pair_quotes(&mut self) {
