@@ -3,6 +3,7 @@
 //! Both come from servers that do not parse what the model writes: the template's marks for calls arrive as part of the
 //! answer or of a name.
 
+use myclaw_llm::without_fence;
 use serde_json::Value;
 
 /// How marks of calls begin in the templates of models, in lower case.
@@ -34,6 +35,31 @@ const MARKS: &[&str] = &[
     "```tool_c",
     "```tool_use",
 ];
+
+/// Words of templates between the mark of a call and the name of the tool, or before its arguments.
+const WORDS_OF_MARKS: [&str; 18] = [
+    "begin",
+    "call",
+    "calls",
+    "commentary",
+    "constrain",
+    "function",
+    "function_call",
+    "function_calls",
+    "invoke",
+    "json",
+    "message",
+    "name",
+    "section",
+    "sep",
+    "to",
+    "tool",
+    "tool_call",
+    "tool_calls",
+];
+
+/// How arguments begin.
+const ARGUMENTS: [&str; 5] = ["{", "(", "<parameter", "<arg", "<key"];
 
 /// Most bytes after a mark in which the name of the tool is looked for.
 const NAME_WITHIN: usize = 400;
@@ -77,16 +103,20 @@ pub fn cleaned_name(name: &str, is_tool: impl Fn(&str) -> bool) -> Option<&str> 
     [name, last].into_iter().chain(bare).find(|candidate| is_tool(candidate))
 }
 
-/// The tool that an answer calls in its text, where a call should have been.
+/// The tool that an answer calls in its text, where a call should have been. Where the answer ends with a call between the
+/// marks of a template, the name is what the model wrote, even if there is no such tool.
 pub fn written_call(text: &str, is_tool: impl Fn(&str) -> bool) -> Option<String> {
     let text = text.trim();
     let tool = |name: &str| cleaned_name(name, &is_tool).map(str::to_owned);
-    bare_call(text, &tool).or_else(|| marked_call(text, &tool)).or_else(|| spoken_call(text, &tool))
+    bare_call(text, &tool)
+        .or_else(|| marked_call(text, &tool))
+        .or_else(|| spoken_call(text, &tool))
+        .or_else(|| unknown_call(text))
 }
 
 /// An answer that is nothing but the JSON of a call, or of several.
 fn bare_call(text: &str, tool: &impl Fn(&str) -> Option<String>) -> Option<String> {
-    let text = unfenced(text);
+    let text = without_fence(text);
     // `[bash(command="ls")]` is a call too.
     if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(")]")) {
         let (name, _) = inner.split_once('(')?;
@@ -99,13 +129,6 @@ fn bare_call(text: &str, tool: &impl Fn(&str) -> Option<String>) -> Option<Strin
         found.get_or_insert(name);
     }
     found
-}
-
-/// The text without the code fence around all of it.
-fn unfenced(text: &str) -> &str {
-    let inner = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
-    let body = inner.and_then(|inner| inner.split_once('\n')).map(|(_, body)| body.trim());
-    body.filter(|body| !body.contains("```")).unwrap_or(text)
 }
 
 fn called_by(value: &Value, tool: &impl Fn(&str) -> Option<String>) -> Option<String> {
@@ -152,6 +175,47 @@ fn marked_call(text: &str, tool: &impl Fn(&str) -> Option<String>) -> Option<Str
             names_tool(at + mark.len())
         })
     })
+}
+
+/// The name in a call of no tool that there is: a mark at the beginning of a line, a name and arguments, up to the end of
+/// the answer.
+fn unknown_call(text: &str) -> Option<String> {
+    let text = ends_of(text);
+    let lower = text.to_ascii_lowercase();
+    let begins = |mark: &&str| {
+        let begins_line = |at: &usize| {
+            let before = lower[..*at].rsplit('\n').next().unwrap_or_default().trim();
+            before.is_empty() || before.starts_with('<')
+        };
+        lower.match_indices(*mark).map(|(at, _)| at).find(begins_line).map(|at| (at, mark.len()))
+    };
+    let (at, length) = MARKS.iter().filter_map(begins).min()?;
+    if is_quoted(&lower[..at], lower[at..].starts_with('`')) {
+        return None;
+    }
+    let mut rest = &text[at + length..];
+    // `<tool_call` is the beginning of `<tool_calls>` too.
+    if text[..at + length].ends_with(|c: char| c.is_ascii_alphanumeric()) {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    }
+    let arguments = ARGUMENTS.iter().filter_map(|mark| rest.find(mark)).min()?;
+    let is_part = |c: char| !(c.is_ascii_alphanumeric() || "_-.".contains(c));
+    let is_name = |word: &&str| {
+        let is_of_mark = word.ends_with("_begin") || WORDS_OF_MARKS.contains(word);
+        !word.is_empty() && !is_of_mark
+    };
+    let mut words = rest[..arguments].split(is_part).filter(is_name);
+    let name = match (words.next(), words.count()) {
+        (Some(name), 0..2) => Some(name.to_owned()),
+        (Some(_), _) => None,
+        (None, _) => {
+            let values = serde_json::Deserializer::from_str(&rest[arguments..]);
+            let value = values.into_iter::<Value>().next()?.ok()?;
+            called_by(&value, &|name| Some(name.to_owned()))
+        }
+    };
+    let ends_with_call = text.trim_end().ends_with(['>', '}', ']', ')', '`']);
+    name.filter(|_| ends_with_call)
 }
 
 /// The text, without the middle of a very long one.

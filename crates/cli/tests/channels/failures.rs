@@ -75,6 +75,51 @@ fn a_chat_gets_one_sentence_without_anything_of_the_owner() {
     }
 }
 
+/// Calls as text, of a tool that there is and of one that there is not, with and without words before them.
+const WRITTEN_CALLS: [&str; 4] = [
+    "<tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}</tool_call>",
+    "I look.\n<function=launch><parameter=path>.</parameter></function>",
+    "[TOOL_CALLS]launch[ARGS]{\"path\": \".\"}",
+    "{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}",
+];
+
+#[test]
+fn a_chat_goes_on_after_calls_as_text() {
+    for call in WRITTEN_CALLS {
+        let written = || Reply::anthropic().text(call);
+        let script = Script::from([written(), written(), Reply::anthropic().text("All is well.")]);
+        let bench = Bench::new(script);
+        let gateway = bench.start();
+        bench.bot.write(ANN, "hello");
+        let report = bench.bot.wait_for("a report", |sent| sent.last().cloned());
+        assert!(report.text().starts_with("I cannot answer"), "{call}: {}", report.text());
+        bench.bot.write(ANN, "and now?");
+        bench.bot.wait_for_text("All is well.");
+        gateway.stop();
+        let texts: Vec<_> = bench.bot.sent().iter().map(|sent| sent.text().to_owned()).collect();
+        assert_eq!(texts.len(), 2, "{texts:?}");
+        assert_eq!(bench.model.requests().len(), 3, "{call}");
+    }
+}
+
+#[test]
+fn a_program_that_asks_the_gateway_gets_no_calls_as_text() {
+    for call in WRITTEN_CALLS {
+        let bench = Bench::new(Script::repeat(Reply::anthropic().text(call)));
+        let gateway = bench.start();
+        let messages = json!([{"role": "user", "content": "hello"}]);
+        for (path, body) in [
+            ("/v1/chat/completions", json!({"messages": messages})),
+            ("/v1/responses", json!({"input": "hello"})),
+        ] {
+            let (status, answer) = gateway.client.post(path, &body).unwrap();
+            assert!(status >= 500, "{path} {call}: {status} {answer}");
+            assert!(answer.to_string().contains("needs a tool parser"), "{path}: {answer}");
+        }
+        gateway.stop();
+    }
+}
+
 #[test]
 fn a_job_of_a_host_ends_with_an_error() {
     // The time for a first event is five minutes for a job.

@@ -61,6 +61,8 @@ const REFUSED: &str =
 const TOO_LONG: &str =
     "This conversation has become too long for the model. Write /new, or !new, to begin a new one.";
 
+const FAILED: &str = "I cannot answer, because something does not work here. The owner of this agent finds the reason in the log.";
+
 /// All of them.
 pub(super) fn failures() -> Vec<Failure> {
     [unreached(), refusals(), broken()].into_iter().flatten().collect()
@@ -134,6 +136,8 @@ fn broken() -> Vec<Failure> {
     let malformed = Step::raw(format!("{head}{{\"content")).then_close();
     let silent = answer().hold_after(0, &Gate::closed());
     let closed = Step::raw("").then_close();
+    let call = "<tool_call>{\"name\": \"read\", \"arguments\": {\"path\": \"a\"}}</tool_call>";
+    let written = Reply::anthropic().text(call).step();
     vec![
         failure("cut stream", Server::Does(answer().cut_after(600)), ("network", AWAY, "cut off")),
         failure("time-out", Server::Does(silent), ("timeout", AWAY, "1 s")),
@@ -143,5 +147,6 @@ fn broken() -> Vec<Failure> {
             ("server_error", AWAY, "cannot be read"),
         ),
         failure("closed connection", Server::Does(closed), ("network", AWAY, "connection")),
+        failure("call as text", Server::Does(written), ("unknown", FAILED, "needs a tool parser")),
     ]
 }

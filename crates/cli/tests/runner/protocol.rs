@@ -284,3 +284,22 @@ fn a_text_is_also_written_while_it_comes_if_that_is_wanted() {
         );
     }
 }
+
+/// Calls that a model writes as text are no result, of whatever tool.
+#[test]
+fn calls_as_text_end_a_job_with_an_error() {
+    for call in [
+        "<tool_call>{\"name\": \"Bash\", \"arguments\": {\"command\": \"ls\"}}</tool_call>",
+        "I look.\n<tool_call>\n{\"name\": \"ls\", \"arguments\": {\"path\": \".\"}}\n</tool_call>",
+        "<function=ls><parameter=path>.</parameter></function>",
+        "[TOOL_CALLS]ls[ARGS]{\"path\": \".\"}",
+    ] {
+        let bench = Bench::new(Script::repeat(Reply::openai().text(call)));
+        let output = bench.run(bench.job("Look", json!({})), &[]);
+        let blocks = output.stdout();
+        assert!(blocks.contains("\"status\":\"error\""), "{call}: {blocks}");
+        assert!(blocks.contains("needs a tool parser"), "{call}: {blocks}");
+        assert!(!blocks.contains("\"success\""), "{call}: {blocks}");
+        assert_eq!(bench.server.requests().len(), 2, "{call}");
+    }
+}

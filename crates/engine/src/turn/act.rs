@@ -110,7 +110,9 @@ impl Act {
         message: &AssistantMessage,
     ) -> Option<WrittenCall> {
         let is_answer = matches!(message.stop_reason, StopReason::Stop | StopReason::ToolUse);
-        if !is_answer || message.tool_calls().next().is_some() {
+        // A model without tools cannot make the call in another way.
+        let has_tools = !(self.toolbox.tools.is_empty() && self.toolbox.withheld.is_empty());
+        if !is_answer || !has_tools || message.tool_calls().next().is_some() {
             return None;
         }
         let tool = written_call(&message.text(), |name| self.toolbox.knows(name))?;

@@ -156,6 +156,10 @@ impl Turn<'_> {
                 self.shared.tally.count(&message.usage);
                 self.act.clean_names(&mut message);
                 let written = self.act.tool_called_in_text(&message);
+                // Before it is in the log, where others look for the answer.
+                if written.as_ref().is_some_and(|written| !written.is_first) {
+                    unread_call::mark_as_failed(&mut message);
+                }
                 self.shared.log.append(Message::Assistant(message))?;
                 if let Some(written) = written {
                     unread_call::correct(&mut self.shared, self.call.model(), written)?;

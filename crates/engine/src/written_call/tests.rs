@@ -80,6 +80,31 @@ fn a_call_in_the_text_is_recognised() {
     }
 }
 
+/// Nor is a call of no tool that there is an answer.
+#[test]
+fn a_call_of_an_unknown_tool_is_recognised_by_its_marks() {
+    for text in [
+        "<tool_call>{\"name\": \"launch\", \"arguments\": {\"path\": \".\"}}</tool_call>",
+        "I look first.\n\n<tool_call>\n{\"arguments\": {}, \"name\": \"launch\"}\n</tool_call>\n",
+        "<tool_call>launch\n<arg_key>path</arg_key><arg_value>.</arg_value></tool_call>",
+        "<tool_calls>[{\"name\": \"launch\", \"arguments\": {}}]</tool_calls>",
+        "<function=launch>\n<parameter=path>.</parameter>\n</function>",
+        "<function_calls><invoke name=\"launch\"><parameter name=\"path\">.</parameter></invoke></function_calls>",
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>launch\n```json\n{}\n```",
+        "<|tool_calls_section_begin|><|tool_call_begin|>launch:0<|tool_call_argument_begin|>{}<|tool_call_end|>",
+        "<|python_tag|>{\"name\": \"launch\", \"parameters\": {}}",
+        "<|channel|>commentary to=launch <|constrain|>json<|message|>{}<|call|>",
+        "[TOOL_CALLS][{\"name\": \"launch\", \"arguments\": {}}]",
+        "[TOOL_CALLS]launch[ARGS]{\"options\": {\"a\": 1}}",
+        "functools[{\"name\": \"launch\", \"arguments\": {}}]",
+        "<TOOLCALL>[{\"name\": \"launch\", \"arguments\": {}}]</TOOLCALL>",
+        "<|START_ACTION|>[{\"tool_name\": \"launch\", \"parameters\": {}}]<|END_ACTION|>",
+        "<start_function_call>call:launch{path:.}",
+    ] {
+        assert_eq!(written_call(text, is_tool).as_deref(), Some("launch"), "{text}");
+    }
+}
+
 /// An answer about calls is an answer.
 #[test]
 fn an_answer_is_left_alone() {
@@ -90,7 +115,12 @@ fn an_answer_is_left_alone() {
         "Models of Qwen write `<tool_call>{\"name\": \"bash\"}</tool_call>` as text.",
         "An example:\n```xml\n<tool_call>{\"name\": \"bash\", \"arguments\": {}}</tool_call>\n```\nSo it is.",
         "The format is:\n```json\n{\"name\": \"bash\", \"arguments\": {}}\n```\nIt has two fields.",
-        "<tool_call>{\"name\": \"launch_rocket\", \"arguments\": {}}</tool_call>",
+        "<tool_call>{\"name\": \"launch_rocket\", \"arguments\": {}}</tool_call>\nis how Qwen calls.",
+        "A model writes:\n```\n<tool_call>{\"name\": \"launch\", \"arguments\": {}}</tool_call>\n```",
+        "[tool_call] is a mark that some models write before a call (of a tool)",
+        "<tool_calls>",
+        "```json\n{\"name\": \"launch\", \"arguments\": {}}\n```",
+        "```json\n{\"name\": \"bash\", \"arguments\": {}}\n```\nand\n```json\n{}\n```",
         "{\"name\": \"Ada\", \"input\": \"5\"}",
         "{\"name\": \"bash\", \"version\": \"5.2\"}",
         "{\"answer\": {\"value\": 42}}",
