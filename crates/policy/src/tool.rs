@@ -3,9 +3,13 @@
 //! Each level of the config has rules of its own. A tool may run only if every level permits it, so that no level can
 //! restore a tool that another level removed.
 
+mod idle;
+
 use std::fmt;
 
 use myclaw_config::{ConfigPath, SandboxRules, ToolProfile, ToolRules, nearest};
+
+pub use idle::{IdleEntry, idle_entries};
 
 use crate::names::{
     MCP_FINDER, MCP_GROUP, alias_names, canonical_tool_name, group_members, group_names,
@@ -192,11 +196,7 @@ impl ToolPolicy {
         let mut compiled: Vec<Compiled> =
             levels.iter().map(|level| Compiled::new(level, extra_tools, &mut errors)).collect();
         // Checked even where it does not apply, so that a mistake is reported in every session.
-        let level = LevelRules {
-            level: Level::Sandbox,
-            place: sandbox_place.clone(),
-            rules: sandbox::tool_rules(sandbox),
-        };
+        let level = sandbox::sandbox_level(sandbox_place, sandbox);
         let mut sandbox_level = Compiled::new(&level, extra_tools, &mut errors);
         sandbox_level.allow_is_builtin = sandbox.allowlist.is_none();
         let scope = session.scope(sandbox.mode);

@@ -321,11 +321,106 @@ fn rules_that_cancel_each_other_are_named() {
     let heartbeat =
         json!({"cron": {"enabled": false}, "agents": {"defaults": {"heartbeat": {"every": "1h"}}}});
     assert!(found(heartbeat).contains("cron.enabled"));
-    let both = found(json!({"tools": {"allow": ["read", "bash"], "deny": ["exec"]}}));
-    assert!(both.contains("tools allows and denies bash"), "{both}");
     let sandbox = json!({"allowlist": ["cron", "read"], "denylist": ["cron"]});
     let both = found(json!({"agents": {"defaults": {"sandbox": sandbox}}}));
-    assert!(both.contains("sandbox allows and denies cron"), "{both}");
+    assert!(both.contains("sandbox.allowlist[0]: `cron` has no effect"), "{both}");
+}
+
+#[test]
+fn entries_that_other_rules_cancel_are_named() {
+    let found = |config: Value| contradictions(&serde_json::from_value(config).unwrap()).join("\n");
+    let tools = |tools: Value| json!({"tools": tools});
+    let agent = |tools: Value| json!({"agents": {"list": [{"id": "b", "tools": tools}]}});
+    let both = |tools: Value, own: Value| json!({"tools": tools, "agents": {"list": [{"id": "a"}, {"id": "b", "tools": own}]}});
+    let nested = |more: Value| {
+        let mut config = json!({"agents": {"defaults": {"subagents": {"maxSpawnDepth": 2}}}});
+        for (key, value) in more.as_object().unwrap() {
+            match key.as_str() {
+                "sandbox" => config["agents"]["defaults"][key] = value.clone(),
+                "list" => config["agents"][key] = value.clone(),
+                _ => config[key] = value.clone(),
+            }
+        }
+        config
+    };
+    for (config, words) in [
+        (tools(json!({"allow": ["read", "bash"], "deny": ["exec"]})), "tools.allow[1]: `bash` has"),
+        (tools(json!({"allow": ["read"], "deny": ["group:fs"]})), "`group:fs` in `tools.deny`"),
+        (tools(json!({"allow": ["read"], "deny": ["*"]})), "tools.allow[0]: `read`"),
+        (tools(json!({"allow": ["group:web"], "deny": ["web_*"]})), "tools.allow[0]: `group:web`"),
+        (tools(json!({"allow": ["web_*"], "deny": ["group:web"]})), "tools.allow[0]: `web_*`"),
+        (tools(json!({"deny": ["bash"], "ask": ["bash"]})), "tools.ask[0]: `bash`"),
+        (tools(json!({"allow": ["read"], "ask": ["bash"]})), "it is not in `tools.allow`"),
+        (tools(json!({"profile": "minimal", "ask": ["write"]})), "profile `minimal`"),
+        (tools(json!({"deny": ["mcp"], "allow": ["mcp:github", "read"]})), "`mcp:github` has no"),
+        (tools(json!({"deny": ["github__*"], "ask": ["github__push"]})), "`github__push` has no"),
+        (
+            tools(json!({"byChannel": {"telegram": {"allow": ["read"], "deny": ["group:fs"]}}})),
+            "tools.byChannel.telegram.allow[0]",
+        ),
+        (
+            tools(json!({"deny": ["read"], "byChannel": {"telegram": {"allow": ["read", "ls"]}}})),
+            "tools.byChannel.telegram.allow[0]: `read` has no effect: `read` in `tools.deny`",
+        ),
+        (
+            tools(
+                json!({"deny": ["read"], "bySender": {"telegram:1": {"ask": ["group:fs", "read"]}}}),
+            ),
+            "ask[1]: `read`",
+        ),
+        (agent(json!({"allow": ["read"], "deny": ["read"]})), "agents.list[0].tools.allow[0]"),
+        (
+            both(json!({"deny": ["group:fs"]}), json!({"allow": ["write"]})),
+            "agents.list[1].tools.allow[0]",
+        ),
+        (
+            both(json!({"allow": ["read"]}), json!({"allow": ["bash"]})),
+            "it is not in `tools.allow`",
+        ),
+        (
+            agent(json!({"deny": ["bash"], "byProvider": {"openai": {"ask": ["bash"]}}})),
+            "agents.list[0].tools.byProvider.openai.ask[0]",
+        ),
+        (
+            json!({"agents": {"defaults": {"sandbox": {"allowlist": ["cron"]}}}}),
+            "`cron` in `agents.defaults.sandbox.denylist`",
+        ),
+        (
+            json!({"tools": {"deny": ["bash"]}, "agents": {"defaults": {"sandbox": {"allowlist": ["bash", "read"]}}}}),
+            "agents.defaults.sandbox.allowlist[0]",
+        ),
+        (nested(json!({"tools": {"deny": ["sessions_spawn"]}})), "maxSpawnDepth of the agent main"),
+        (
+            nested(json!({"tools": {"deny": ["group:sessions"]}})),
+            "`group:sessions` in `tools.deny`",
+        ),
+        (nested(json!({"tools": {"allow": ["group:fs"]}})), "it is not in `tools.allow`"),
+        (nested(json!({"tools": {"profile": "minimal"}})), "profile `minimal`"),
+        (nested(json!({"sandbox": {"allowlist": ["*"], "denylist": ["sess*"]}})), "`sess*`"),
+        (
+            nested(
+                json!({"list": [{"id": "main"}, {"id": "b", "tools": {"deny": ["sessions_*"]}}]}),
+            ),
+            "maxSpawnDepth of the agent b",
+        ),
+    ] {
+        let lines = found(config.clone());
+        assert!(lines.contains(words), "{config}: {words} in {lines}");
+        assert_eq!(lines.lines().count(), 1, "{lines}");
+    }
+    for config in [
+        tools(json!({"allow": ["group:fs"], "deny": ["write"]})),
+        tools(json!({"allow": ["*"], "deny": ["bash"], "ask": ["group:runtime"]})),
+        tools(json!({"deny": ["*"]})),
+        tools(json!({"deny": ["bash"], "byChannel": {"telegram": {"deny": ["bash"]}}})),
+        tools(json!({"byChannel": {"telegram": {"deny": ["read"]}, "slack": {"allow": ["read"]}}})),
+        tools(json!({"deny": ["mcp:github"], "allow": ["mcp", "read"]})),
+        both(json!({}), json!({"deny": ["read"], "ask": ["bash"]})),
+        nested(json!({"sandbox": {"mode": "off", "denylist": ["sessions_spawn"]}})),
+        json!({"agents": {"defaults": {"sandbox": {"denylist": ["bash"]}}}}),
+    ] {
+        assert_eq!(found(config.clone()), "", "{config}");
+    }
 }
 
 #[test]
