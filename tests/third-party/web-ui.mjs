@@ -314,6 +314,55 @@ const scenarios = {
     await same(page, stayed);
   },
 
+  /** What is a command in other chats is one here, and no message to the model. */
+  async commands() {
+    const page = await open();
+    await signIn(page);
+    await ready(page);
+    await say(page, "/help");
+    await messages(page).getByText("/new begins a new session").waitFor();
+    await say(page, "/status");
+    await messages(page).getByText(", which waits.").waitFor();
+    await say(page, "/stop");
+    await messages(page).getByText("Nothing runs.").waitFor();
+
+    // A stopped answer stands below its question, and says once that it was stopped.
+    await say(page, "please take long");
+    await messages(page).getByText("word word").waitFor();
+    await say(page, "/status");
+    await messages(page).getByText(", which works.").waitFor();
+    await say(page, "/stop");
+    await messages(page).getByText("Stopped.").waitFor();
+    await idle(page);
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await idle(page);
+    const said = await transcript(page);
+    const places = ["please take long", "word word", "stopped", "hello", "Good morning."].map((text) => said.indexOf(text));
+    assert(!places.includes(-1) && places.every((at, number) => number === 0 || at > places[number - 1]), `${places}: ${said}`);
+    assert.equal(await messages(page).getByText("stopped", { exact: false }).count(), 1, said);
+
+    // Each error once, below what failed.
+    for (const count of [1, 2]) {
+      await say(page, "please fail");
+      await eventually("the error", async () => (await messages(page).getByText("no such luck").count()) === count);
+      await idle(page);
+    }
+    const all = await messages(page).innerText();
+    assert.equal(all.split("please fail").length, 3, all);
+    assert(all.indexOf("please fail") < all.indexOf("no such luck"), all);
+    assert(all.lastIndexOf("please fail") < all.lastIndexOf("no such luck"), all);
+    await page.reload();
+    await eventually("the errors again", async () => (await messages(page).getByText("no such luck").count()) === 2);
+
+    await say(page, "/new");
+    await messages(page).getByText("Nothing was said in this session yet.").waitFor();
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await idle(page);
+    assert.equal(await messages(page).locator(".message.user").count(), 1);
+  },
+
   async restart() {
     const page = await open();
     await signIn(page);

@@ -26,6 +26,10 @@ pub enum Signal {
     Terminate,
     /// SIGKILL.
     Kill,
+    /// SIGSTOP: the process stands still.
+    Pause,
+    /// SIGCONT: it goes on.
+    Continue,
 }
 
 /// The output and exit status of a child.
@@ -263,6 +267,8 @@ pub fn send_signal(pid: u32, signal: Signal) {
         Signal::HangUp => rustix::process::Signal::HUP,
         Signal::Terminate => rustix::process::Signal::TERM,
         Signal::Kill => rustix::process::Signal::KILL,
+        Signal::Pause => rustix::process::Signal::STOP,
+        Signal::Continue => rustix::process::Signal::CONT,
     };
     if let Some(pid) = process_id(pid) {
         let _ = kill_process(pid, signal);

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 
-use myclaw_testkit::{Random, number_from};
+use myclaw_testkit::{Gate, Random, number_from};
 
 use super::*;
 
@@ -276,6 +276,47 @@ fn the_first_set_up_tries_the_server_and_keeps_its_password_out_of_the_config() 
     assert_eq!(variables, format!("IRC_SERVER_PASSWORD={SECRET}\n"));
     // Every later command reads it from there.
     bench.run(&["channels", "probe"]).assert_code(0);
+}
+
+/// A server that stands still has an answer that nobody confirms. The person learns it once, and gets the answer again when
+/// asked for.
+#[test]
+fn what_may_be_missing_is_told_once_and_sent_again_when_asked_for() {
+    let Some(server) = Ngircd::start() else { return };
+    let gate = Gate::closed();
+    let held = gate.clone();
+    let bench = Bench::new(Script::answer_with(move |request, number| {
+        let answer = echo(request).step();
+        if number == 0 { answer.hold_after(0, &held) } else { answer }
+    }));
+    let tap = Tap::before(server.port);
+    server.configure(&bench, |irc| irc["port"] = json!(tap.port));
+    let mut ann = Person::join(&server, "ann");
+    let gateway = bench.start();
+    ann.wait_for(":claw!");
+    works(&gateway);
+    ann.send("PRIVMSG claw :<m1>");
+    until("the question", || bench.model.requests().len() == 1);
+    server.child.signal(Signal::Pause);
+    gate.open();
+    until("the answer on its way", || tap.take().contains("re: <m1>"));
+    gateway.kill();
+    server.child.signal(Signal::Continue);
+    ann.wait_for(" QUIT ");
+    let gateway = bench.start();
+    ann.wait_for("may be missing here");
+    gateway.stop();
+    ann.wait_for(" QUIT ");
+    let gateway = bench.start();
+    ann.wait_for(" JOIN ");
+    works(&gateway);
+    ann.send("PRIVMSG claw :!again");
+    ann.send("PRIVMSG claw :<m2>");
+    ann.wait_for("re: <m2>");
+    let count = |words: &str| ann.seen.iter().filter(|line| line.contains(words)).count();
+    assert_eq!(count("may be missing here"), 1, "{:#?}", ann.seen);
+    assert_eq!(count("re: <m1>"), 2, "{:#?}", ann.seen);
+    gateway.stop();
 }
 
 /// What was said while no gateway was there is lost, so the model decides what has arrived: each of that is answered once,

@@ -374,6 +374,49 @@ fn rooms_threads_edits_and_what_was_said_meanwhile() {
     assert!(!texts.iter().any(|text| text.contains("aside")), "{texts:?}");
 }
 
+/// Who writes in a thread below a message of the agent speaks to it. A thread below a message of somebody else is theirs.
+#[test]
+fn a_thread_below_its_own_message_is_for_the_agent() {
+    let Some(synapse) = Synapse::start() else { return };
+    let (bench, claw, ann) = set_up(&synapse, echoing());
+    let bob = synapse.register("bob");
+    let room = ann.room(&[&bob], "Team");
+    bob.join(&room);
+    configure(&bench, &synapse, &claw, &ann, |matrix| {
+        matrix["groups"] = json!({room.as_str(): {}})
+    });
+    let gateway = bench.start();
+    works(&gateway);
+    ann.call("POST", &format!("/rooms/{}/invite", encode(&room)), &json!({"user_id": claw.id}));
+    let mention =
+        json!({"msgtype": "m.text", "body": "<m1>", "m.mentions": {"user_ids": [claw.id]}});
+    let asked = bob.say(&room, &mention);
+    let answer = bob.wait_for_text(&room, "re: <m1>")["event_id"].clone();
+    let in_thread = |root: &Value, text: &str| {
+        let relation = json!({
+            "rel_type": "m.thread", "event_id": root, "is_falling_back": true,
+            "m.in_reply_to": {"event_id": root},
+        });
+        bob.say(&room, &json!({"msgtype": "m.text", "body": text, "m.relates_to": relation}));
+    };
+    // Below somebody else's message, without the name.
+    in_thread(&json!(asked), "<m2>");
+    gateway.dropped(1);
+    for mark in ["<m3>", "<m4>"] {
+        in_thread(&answer, mark);
+        let heard = bob.wait_for_text(&room, mark);
+        assert_eq!(heard["content"]["m.relates_to"]["event_id"], answer, "{heard}");
+    }
+    // Also after a restart, when nothing is remembered of the thread.
+    gateway.stop();
+    let gateway = bench.start();
+    works(&gateway);
+    in_thread(&answer, "<m5>");
+    bob.wait_for_text(&room, "<m5>");
+    assert_eq!(bench.model.requests().len(), 4);
+    gateway.stop();
+}
+
 #[test]
 fn files_go_both_ways_and_a_preview_is_replaced() {
     let Some(synapse) = Synapse::start() else { return };

@@ -116,6 +116,43 @@ fn a_group_of_telegram_that_moves_keeps_its_rules_and_its_session() {
     gateway.stop();
 }
 
+/// The agent of the group, and how much of it the model is shown, by the group's old number.
+#[test]
+fn a_group_of_telegram_that_moves_keeps_its_agent_and_its_limits() {
+    let bench = Bench::new(echoing());
+    bench.configure(|config| {
+        config["agents"]["list"] = json!([{"id": "main", "default": true}, {"id": "work"}]);
+        config["bindings"] =
+            json!([{"agentId": "work", "match": {"channel": "telegram", "group": -5}}]);
+        config["channels"]["telegram"]["groups"] = json!({"-5": {"requireMention": false}});
+        config["channels"]["telegram"]["historyLimit"] = json!(4);
+    });
+    let gateway = bench.start();
+    let (old, new) =
+        (json!({"id": -5, "type": "group"}), json!({"id": -1_009, "type": "supergroup"}));
+    for number in 0..6 {
+        bench.bot.deliver(ANN, &old, &json!({"text": format!("<m{number}>")}));
+        bench.bot.wait_for_text(&format!("m{number}"));
+    }
+    bench.bot.deliver(ANN, &old, &json!({"migrate_to_chat_id": -1_009}));
+    bench.bot.deliver(ANN, &new, &json!({"migrate_from_chat_id": -5}));
+    gateway.dropped(2);
+    for number in 6..12 {
+        bench.bot.deliver(ANN, &new, &json!({"text": format!("<m{number}>")}));
+        let sent = bench.bot.wait_for_text(&format!("m{number}"));
+        assert_eq!(sent.params["chat_id"], -1_009);
+    }
+    bench.bot.deliver(ANN, &new, &json!({"text": "/status"}));
+    let status = bench.bot.wait_for_text("agent work");
+    assert!(status.text().contains("telegram"), "{}", status.text());
+    gateway.stop();
+    let sent = bench.model.requests().last().unwrap().messages().len();
+    assert!(sent <= 4, "{sent} messages are sent");
+    let listed = bench.run(&["sessions", "list", "--json"]).stdout();
+    assert_eq!(listed.lines().count(), 1, "{listed}");
+    assert!(listed.contains("\"key\":\"agent:work:channel:telegram:"), "{listed}");
+}
+
 #[test]
 fn files_follow_texts_into_the_group_when_a_topic_is_closed() {
     let bench = Bench::new(answering("MEDIA: chart.txt"));

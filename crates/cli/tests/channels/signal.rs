@@ -141,6 +141,31 @@ fn limits_delay_and_refusals_are_reported() {
     assert_eq!(desk.server.refused(), [""; 0]);
 }
 
+/// The first answer may be missing; the person learns it once, and gets the answer again when asked for.
+#[test]
+fn what_may_be_missing_is_told_once_and_sent_again_when_asked_for() {
+    let desk = Desk::new(echoing());
+    let gateway = desk.start();
+    desk.server.fail_next(SignalFault::Silence);
+    desk.server.say(PERSON, 1, "<m1>", &json!({}));
+    desk.server.wait_for_text("may be missing here");
+    gateway.stop();
+    let gateway = desk.start();
+    desk.server.say(PERSON, 2, "<m2>", &json!({}));
+    desk.server.wait_for_text("m2");
+    desk.server.say(PERSON, 3, "/again", &json!({}));
+    let texts = |sent: &[Value]| -> Vec<String> {
+        sent.iter().filter_map(|it| it["message"].as_str()).map(str::to_owned).collect()
+    };
+    let sent = desk.server.wait_for("the answer again", |sent| {
+        let sent = texts(sent);
+        (sent.iter().filter(|text| text.contains("m1")).count() == 2).then_some(sent)
+    });
+    assert_eq!(sent.iter().filter(|text| text.contains("may be missing")).count(), 1, "{sent:?}");
+    gateway.stop();
+    assert_eq!(desk.server.refused(), [""; 0]);
+}
+
 #[test]
 fn a_daemon_that_is_down_or_does_not_know_the_account_says_so() {
     let desk = Desk::new(echoing());

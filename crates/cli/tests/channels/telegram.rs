@@ -1,5 +1,7 @@
 //! Telegram.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use myclaw_testkit::{BotMessage, Step, Stop, TelegramFault};
 
 use super::*;
@@ -78,6 +80,72 @@ fn pictures_and_texts_reach_the_model() {
     bench.bot.wait_for("the second answer", |sent| (sent.len() == 2).then_some(()));
     assert!(bench.asked().contains("> line one\\n> line two"), "{}", bench.asked());
     gateway.stop();
+}
+
+/// A channel goes the way of models: through the proxy, unless `NO_PROXY` names its server in one of curl's forms.
+#[test]
+fn the_exceptions_of_a_proxy_hold_for_channels() {
+    let is_asked = |server: &str, exceptions: &str| {
+        let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", proxy.local_addr().unwrap());
+        let asked = Arc::new(AtomicBool::new(false));
+        let noted = Arc::clone(&asked);
+        // Whoever asks is hung up on.
+        std::thread::spawn(move || {
+            proxy.incoming().for_each(|_| noted.store(true, Ordering::SeqCst));
+        });
+        let bench = Bench::new(echoing());
+        bench.configure(|config| {
+            config["channels"]["telegram"]["baseUrl"] = json!(format!("http://{server}"));
+        });
+        let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        command.args(["channels", "probe"]).env("http_proxy", address).env("NO_PROXY", exceptions);
+        RunningChild::run(&mut command).assert_code(1);
+        asked.load(Ordering::SeqCst)
+    };
+    for (server, exceptions, expected) in [
+        ("bots.invalid", "", true),
+        ("bots.invalid", "other.invalid, ots.invalid", true),
+        ("bots.invalid", "*.invalid", false),
+        ("bots.invalid", ".invalid", false),
+        ("a.bots.invalid:81", "x,bots.invalid:81", false),
+        ("a.bots.invalid:82", "x,bots.invalid:81", true),
+        ("[fd12:3456::9]:9", "fd00::/8", false),
+        ("[fd12:3456::9]:9", "fe00::/8 10.0.0.0/8", true),
+        ("[fd12:3456::9]:9", "*", false),
+    ] {
+        assert_eq!(is_asked(server, exceptions), expected, "{server}, {exceptions:?}");
+    }
+}
+
+/// How much of a long chat is sent: at most as many messages as the config says, from one of the person on.
+#[test]
+fn as_many_messages_are_sent_as_the_config_says() {
+    for (chat, key) in
+        [(group(), "historyLimit"), (json!({"id": ANN, "type": "private"}), "dmHistoryLimit")]
+    {
+        let bench = Bench::new(echoing());
+        bench.configure(|config| {
+            config["channels"]["telegram"][key] = json!(50);
+            config["channels"]["telegram"]["groups"] = json!({"-1005": {"requireMention": false}});
+        });
+        let gateway = bench.start();
+        for number in 0..40 {
+            bench.bot.deliver(ANN, &chat, &json!({"text": format!("<m{number}>")}));
+            bench.bot.wait_for_text(&format!("m{number}&gt;"));
+        }
+        gateway.stop();
+        let requests = bench.model.requests();
+        assert_eq!(requests.len(), 40);
+        for (number, request) in requests.iter().enumerate() {
+            let (sent, all) = (request.messages(), 2 * number + 1);
+            let is_right =
+                if all <= 50 { sent.len() == all } else { (40..=50).contains(&sent.len()) };
+            assert!(is_right, "{key}: {} of {all} are sent", sent.len());
+            assert_eq!(sent[0]["role"], "user");
+            assert!(json!(sent.last()).to_string().contains(&format!("<m{number}>")), "{number}");
+        }
+    }
 }
 
 #[test]

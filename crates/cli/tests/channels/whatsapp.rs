@@ -283,6 +283,33 @@ fn long_answers_are_split_and_quotes_are_shown() {
     assert_eq!(desk.server.refused(), [""; 0]);
 }
 
+/// WhatsApp names what is answered by its id alone, and what was said before a restart is not kept. The model learns that
+/// something was answered, and whose it was.
+#[test]
+fn an_answer_to_something_from_before_a_restart_says_so() {
+    let desk = Desk::new(answering("noted"));
+    let gateway = desk.start();
+    desk.write("IN1", "lunch at noon?");
+    let first = desk.server.wait_for_text("noted");
+    gateway.stop();
+    let gateway = desk.start();
+    let own = "15550783881";
+    for (number, from, answered) in [(2, PERSON, "wamid.IN1"), (3, own, first.id.as_str())] {
+        let said = json!({
+            "type": "text", "text": {"body": format!("yes, number {number}")},
+            "context": {"from": from, "id": answered},
+        });
+        desk.post(&messages(&[message(&format!("IN{number}"), &said)]));
+        desk.server.wait_for("an answer", |sent| (sent.len() == number).then_some(()));
+        let last = json!(desk.bench.model.requests().last().unwrap().messages().last()).to_string();
+        assert!(last.contains("[In reply to an earlier message"), "{number}: {last}");
+        assert!(last.contains("whose text is not known here]"), "{number}: {last}");
+        assert!(last.contains(&format!("yes, number {number}")), "{last}");
+    }
+    gateway.stop();
+    assert_eq!(desk.server.refused(), [""; 0]);
+}
+
 #[test]
 fn files_go_both_ways_and_the_token_goes_nowhere_else() {
     let said = "Here.\nMEDIA: report.txt\nMEDIA: chart.png\nMEDIA: code.rs\nMEDIA: app.bin";

@@ -131,11 +131,16 @@ impl Drop for Person {
 
 impl Person {
     fn join(server: &Prosody, name: &str) -> Self {
+        Self::join_as(server, name, name)
+    }
+
+    /// With another name in the room.
+    fn join_as(server: &Prosody, name: &str, nick: &str) -> Self {
         let script =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/third-party/xmpp-client.py");
         let options = json!({
             "address": format!("{name}@localhost/test"), "password": SECRET, "host": "127.0.0.1",
-            "port": server.port, "room": ROOM, "nick": name,
+            "port": server.port, "room": ROOM, "nick": nick,
         });
         let mut command = Command::new(&server.python);
         command.arg(script).arg(options.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -263,6 +268,38 @@ fn people_are_answered_in_rooms_and_directly() {
         .map(|request| json!(request.messages().last()).to_string())
         .collect();
     assert_eq!(asked.len(), 7, "{asked:?}");
+}
+
+/// Somebody else has its name in the room: the state says so, both names are heard, and it takes its own back.
+#[test]
+fn a_name_that_somebody_has_in_a_room_is_shown_and_taken_back() {
+    let Some(server) = Prosody::start(Encryption::None) else { return };
+    let bench = Bench::new(echoing());
+    server.configure(&bench, |_| {});
+    let other = Person::join_as(&server, "bob", "claw");
+    let mut ann = Person::join(&server, "ann");
+    let gateway = bench.start();
+    let is_degraded = |state: &Value| {
+        state["channels"][0]["reason"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("is claw_, because somebody else has claw"))
+    };
+    let state = gateway.channels(is_degraded);
+    assert_eq!(state["channels"][0]["state"], "working");
+    let shown = bench.run(&["channels", "status"]);
+    assert!(shown.stdout().contains("claw_"), "{}", shown.stdout());
+    ann.write_in_room("claw_, <m1>");
+    ann.hear("groupchat", "re: <m1>");
+    ann.write_in_room("claw: <m2>");
+    ann.hear("groupchat", "re: <m2>");
+    drop(other);
+    gateway.channels(|state| state["channels"][0]["reason"].is_null());
+    ann.write_in_room("claw: <m3>");
+    let heard = ann.hear("groupchat", "re: <m3>");
+    assert_eq!(heard["sender"], format!("{ROOM}/claw"));
+    // It hears nothing of its own: an echo of itself under either name is no message.
+    assert_eq!(bench.model.requests().len(), 3);
+    gateway.stop();
 }
 
 #[test]

@@ -192,6 +192,24 @@ fn the_page_stops_and_steers() {
 }
 
 #[test]
+fn the_page_obeys_commands_and_shows_each_error_once() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    if page.script("commands", &gateway) {
+        let asked: Vec<_> =
+            page.bench.model.requests().iter().map(|request| request.body_text()).collect();
+        assert_eq!(asked.len(), 5, "{asked:?}");
+        for command in ["/new", "/stop", "/status", "/help"] {
+            assert!(
+                !asked.iter().any(|body| body.contains(&format!("\"{command}\""))),
+                "{command}"
+            );
+        }
+    }
+    gateway.stop();
+}
+
+#[test]
 fn the_page_sends_once_what_was_written_while_the_gateway_was_away() {
     let page = Page::new();
     let gateway = page.bench.start();
