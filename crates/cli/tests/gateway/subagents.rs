@@ -303,6 +303,59 @@ fn a_killed_gateway_goes_on_with_its_sub_agents() {
     gateway.stop();
 }
 
+/// The usual sandbox keeps no sub-agent from those of its own that the config gives it.
+#[test]
+fn sandboxed_sub_agents_have_sub_agents_as_deep_as_the_config_says() {
+    for (depth, mode) in [(2, "non-main"), (2, "all"), (1, "non-main")] {
+        let bench = Bench::new(Script::answer_with(move |request, number| {
+            let text = json!(request.messages()).to_string();
+            let spawn = |task: &str| {
+                let order = json!({"task": task});
+                Reply::anthropic()
+                    .tool_call(format!("call_{number}"), "sessions_spawn", order)
+                    .step()
+            };
+            let is_answered = ["tool_result", RESULT].iter().any(|it| news(request).contains(it));
+            if text.contains("the deepest task")
+                && is_task(request)
+                && !text.contains("the outer task")
+            {
+                return Reply::anthropic().text("deep answer").step();
+            }
+            if is_task(request)
+                && !is_answered
+                && offered(request).contains(&"sessions_spawn".to_owned())
+            {
+                return spawn("the deepest task");
+            }
+            if !is_task(request) && news(request).contains("begin") {
+                return spawn("the outer task");
+            }
+            Reply::anthropic().text("noted").step()
+        }));
+        bench.configure(|config| {
+            config["agents"]["defaults"]["subagents"] = json!({"maxSpawnDepth": depth});
+            config["agents"]["defaults"]["sandbox"] = json!({"mode": mode});
+            if mode == "all" {
+                config["agents"]["defaults"]["sandbox"]["allowlist"] =
+                    json!(["sessions_spawn", "subagents", "read"]);
+            }
+        });
+        let gateway = bench.start();
+        let id = gateway.client.send("main", "one", "begin").unwrap();
+        gateway.client.outcome(&id).unwrap();
+        bench.wait_for("main", RESULT, 1);
+        settle(&gateway.client);
+        assert_eq!(bench.children().len(), depth, "{mode}");
+        let tasks = bench.model.requests();
+        let outer = tasks.iter().find(|request| is_task(request)).unwrap();
+        let names = offered(outer);
+        assert_eq!(names.contains(&"sessions_spawn".to_owned()), depth == 2, "{mode}: {names:?}");
+        assert!(!names.contains(&"browser".to_owned()), "{mode}: not sandboxed: {names:?}");
+        gateway.stop();
+    }
+}
+
 /// Kills in a quick run.
 const DEFAULT_KILLS: u64 = 20;
 
