@@ -13,6 +13,7 @@ mod snippet;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::num::NonZero;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -190,7 +191,15 @@ impl Found {
     ) {
         let mut learned = std::mem::take(&mut self.learned);
         let mut lines = Lines { query, file, key: None, found: self, count: 0 };
-        let searched = file.search(with, query, filters.zip(Some(&mut learned)), &mut lines);
+        let is_answered = filters.is_some_and(|filters| {
+            filters.answers_for(file, query, |said| {
+                lines.look_into(said);
+            })
+        });
+        let searched = match is_answered {
+            true => Ok(()),
+            false => file.search(with, query, filters.zip(Some(&mut learned)), &mut lines),
+        };
         lines.finish();
         self.learned = learned;
         match searched {
@@ -210,8 +219,15 @@ impl Found {
     ) {
         let Some(range) = query.find(&message.content) else { return };
         *self.matches.entry(key.clone()).or_default() += 1;
-        if self.limit > 0 {
-            self.keep(hit(key, message, range));
+        self.consider(key, message.into(), range);
+    }
+
+    /// Keeps the message if it is one of the newest. Those that match everywhere are many, and most are older.
+    fn consider(&mut self, key: &SessionKey, said: Said<'_>, range: Range<usize>) {
+        let oldest = self.newest.peek().filter(|_| self.newest.len() >= self.limit);
+        let is_older = oldest.is_some_and(|Reverse(Ranked(oldest))| said.ts < oldest.ts);
+        if self.limit > 0 && !is_older {
+            self.keep(hit(key, said, range));
         }
     }
 
@@ -257,24 +273,26 @@ impl Sink for Lines<'_> {
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
         let offset = found.absolute_byte_offset();
-        if let Line::Entry(Entry::Message(message)) = line::decode(found.bytes(), offset)
-            && let Some(range) = self.query.find(&message.content)
-        {
-            if self.key.is_none() {
-                self.key = self.file.key();
-            }
-            // A file of no session is not searched any further.
-            let Some(key) = &self.key else { return Ok(false) };
-            self.count += 1;
-            if self.found.limit > 0 {
-                self.found.keep(hit(key, &message, range));
-            }
-        }
-        Ok(true)
+        Ok(match line::decode(found.bytes(), offset) {
+            Line::Entry(Entry::Message(message)) => self.look_into((&message).into()),
+            _ => true,
+        })
     }
 }
 
 impl Lines<'_> {
+    /// False if the file is of no session, and is not searched any further.
+    fn look_into(&mut self, said: Said<'_>) -> bool {
+        let Some(range) = self.query.find(said.text) else { return true };
+        if self.key.is_none() {
+            self.key = self.file.key();
+        }
+        let Some(key) = &self.key else { return false };
+        self.count += 1;
+        self.found.consider(key, said, range);
+        true
+    }
+
     fn finish(self) {
         if let Some(key) = self.key.filter(|_| self.count > 0) {
             *self.found.matches.entry(key).or_default() += self.count;
@@ -282,17 +300,26 @@ impl Lines<'_> {
     }
 }
 
-fn hit(key: &SessionKey, message: &TranscriptMessage, range: std::ops::Range<usize>) -> SearchHit {
-    let (before, matched, after) = snippet::around(&message.content, range);
-    SearchHit {
-        key: key.clone(),
-        id: message.id,
-        role: message.role,
-        ts: message.ts,
-        before,
-        matched,
-        after,
+/// What a search looks at of a message.
+#[derive(Clone, Copy)]
+struct Said<'m> {
+    id: EntryId,
+    role: Role,
+    ts: u64,
+    text: &'m str,
+}
+
+impl<'m> From<&'m TranscriptMessage> for Said<'m> {
+    fn from(message: &'m TranscriptMessage) -> Self {
+        let TranscriptMessage { id, role, ts, content, .. } = message;
+        Self { id: *id, role: *role, ts: *ts, text: content }
     }
+}
+
+fn hit(key: &SessionKey, said: Said<'_>, range: Range<usize>) -> SearchHit {
+    let Said { id, role, ts, text } = said;
+    let (before, matched, after) = snippet::around(text, range);
+    SearchHit { key: key.clone(), id, role, ts, before, matched, after }
 }
 
 /// A hit, ordered by time; messages with the same time are ordered by session and id.

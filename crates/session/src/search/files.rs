@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use grep_searcher::{Searcher, Sink};
 use rustix::fs::{AtFlags, Mode, OFlags, openat, statat};
@@ -31,8 +31,8 @@ pub(super) struct SearchedFile {
     directory: Arc<File>,
     pub(super) path: PathBuf,
     pub(super) inode: u64,
-    /// The session to which the messages belong, if it is known already.
-    key: Option<SessionKey>,
+    /// The session to which the messages belong, once it is known.
+    key: OnceLock<SessionKey>,
     /// How many bytes of it to search.
     end: u64,
 }
@@ -41,7 +41,13 @@ impl SearchedFile {
     /// The session to which its messages belong; `None` if it is the file of no session. Finding that out costs about as
     /// much as a search of a small file, and most files match nothing.
     pub(super) fn key(&self) -> Option<SessionKey> {
-        self.key.clone().or_else(|| key_of_log(&self.path))
+        if self.key.get().is_none()
+            && let Some(key) = key_of_log(&self.path)
+        {
+            // Another thread may have found the same.
+            let _ = self.key.set(key);
+        }
+        self.key.get().cloned()
     }
 
     /// Passes the lines that may match to `lines`. `buffer` is for the content of files, one after the other.
@@ -52,9 +58,6 @@ impl SearchedFile {
         mut filters: Option<(&SearchFilters, &mut Vec<(u64, Filter)>)>,
         lines: impl Sink<Error = io::Error>,
     ) -> io::Result<()> {
-        if filters.as_ref().is_some_and(|(filters, _)| filters.rules_out(self, query)) {
-            return Ok(());
-        }
         let file = self.open()?;
         // What is written after this is neither searched nor learned as part of this state of the file.
         let stamp = LogStamp::from(&file.metadata()?);
@@ -150,10 +153,10 @@ pub(super) fn files_to_search(
         let path = found.path();
         if path.extension() == Some(OsStr::new(LOG_EXTENSION)) {
             let key = match scope.is_everything() {
-                true if is_like_a_log(&path) => None,
+                true if is_like_a_log(&path) => OnceLock::new(),
                 true => continue,
                 false => match key_of_log(&path).filter(|key| scope.contains(key)) {
-                    Some(key) => Some(key),
+                    Some(key) => OnceLock::from(key),
                     None => continue,
                 },
             };
@@ -220,8 +223,8 @@ fn orphaned_histories(
             continue;
         };
         if longest.get(&inode).is_none_or(|known| known.end < end) {
-            let directory = Arc::clone(directory);
-            longest.insert(inode, SearchedFile { directory, path, inode, key: Some(key), end });
+            let (directory, key) = (Arc::clone(directory), OnceLock::from(key));
+            longest.insert(inode, SearchedFile { directory, path, inode, key, end });
         }
     }
     longest.into_values()

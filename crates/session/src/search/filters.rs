@@ -12,14 +12,18 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 use rustix::fs::Stat;
 
 use super::files::{SearchedFile, files_to_search};
-use super::{Case, SearchQuery, SearchScope};
-use crate::SessionStore;
+use super::{Case, Said, SearchQuery, SearchScope};
 use crate::error::SessionError;
+use crate::line::{self, Line};
+use crate::{Entry, EntryId, Role, SessionStore, TranscriptMessage};
 
 /// Most memory of all filters. The logs that it does not suffice for are read in every search.
 const MOST_FILTER_BYTES: usize = 16 << 20;
 /// Most bytes of logs that are read to prepare for searches.
 const MOST_PREPARED_BYTES: u64 = 64 << 20;
+/// Longest log whose messages may be kept, and most bytes that they take: as many as those of a filter of a short log.
+const MOST_KEPT_LOG: usize = 8 << 10;
+const MOST_KEPT_MESSAGES: usize = 1 << 10;
 /// Bits of the smallest and of the largest filter.
 const FILTER_BITS: (usize, usize) = (1 << 11, 1 << 17);
 /// A filter has a bit for so many bytes of its log. In that of a usual session a third of the bits are set.
@@ -148,14 +152,25 @@ impl SearchFilters {
         self.bytes.store(learned.values().map(Filter::bytes).sum(), Ordering::Relaxed);
     }
 
-    /// True if no message in the log can match.
-    pub(super) fn rules_out(&self, file: &SearchedFile, query: &SearchQuery) -> bool {
-        if query.required().is_empty() {
-            return false;
-        }
+    /// True if nothing of the log needs to be read: no message in it can match, or all of them are known, of which each is
+    /// passed to `look`.
+    pub(super) fn answers_for(
+        &self,
+        file: &SearchedFile,
+        query: &SearchQuery,
+        mut look: impl FnMut(Said<'_>),
+    ) -> bool {
         let learned = self.learned.read();
         let Some(filter) = learned.get(&file.inode) else { return false };
-        !filter.may_match(query) && file.stamp().is_ok_and(|stamp| stamp == filter.stamp)
+        let is_current = || file.stamp().is_ok_and(|stamp| stamp == filter.stamp);
+        match &filter.known {
+            Known::Bits(bits) => !bits.may_match(query) && is_current(),
+            Known::Messages(_) if !is_current() => false,
+            Known::Messages(messages) => {
+                messages.iter().for_each(|message| look(message.into()));
+                true
+            }
+        }
     }
 
     /// Learns what `content` holds, which is all that the log with this state has, and puts that into `learned`, for
@@ -166,11 +181,19 @@ impl SearchFilters {
         query: Option<&SearchQuery>,
         learned: &mut Vec<(u64, Filter)>,
     ) -> bool {
-        if stamp.inode != inode || stamp.length != content.len() as u64 || has_like_ascii(content) {
+        let is_known = |filter: &Filter| filter.stamp == stamp;
+        if stamp.inode != inode
+            || stamp.length != content.len() as u64
+            // Its filter was asked before the log was read.
+            || self.learned.read().get(&inode).is_some_and(is_known)
+        {
             return true;
         }
-        let filter = Filter::of(stamp, content);
-        let may_match = query.is_none_or(|query| filter.may_match(query));
+        let Some(filter) = Filter::of(stamp, content) else { return true };
+        let may_match = query.is_none_or(|query| match &filter.known {
+            Known::Bits(bits) => bits.may_match(query),
+            Known::Messages(messages) => !messages.is_empty(),
+        });
         let before = self.learned.read().get(&inode).map_or(0, Filter::bytes);
         let more = filter.bytes().saturating_sub(before);
         if self.bytes.fetch_add(more, Ordering::Relaxed) + more <= MOST_FILTER_BYTES {
@@ -199,10 +222,38 @@ fn has_like_ascii(content: &[u8]) -> bool {
         .any(|at| content[at..].starts_with(one) || content[at..].starts_with(other))
 }
 
-/// Says of three bytes whether a log may hold them in this order, or surely does not. ASCII letters are small.
+/// What is known of a log in some state.
 #[derive(Debug)]
 pub(super) struct Filter {
     stamp: LogStamp,
+    known: Known,
+}
+
+#[derive(Debug)]
+enum Known {
+    /// All messages of a short log: most sessions are short, and opening a file costs more than searching its text.
+    Messages(Box<[KeptMessage]>),
+    /// What a longer one may hold.
+    Bits(Bits),
+}
+
+#[derive(Debug)]
+struct KeptMessage {
+    id: EntryId,
+    role: Role,
+    ts: u64,
+    text: Box<str>,
+}
+
+impl<'m> From<&'m KeptMessage> for Said<'m> {
+    fn from(KeptMessage { id, role, ts, text }: &'m KeptMessage) -> Self {
+        Self { id: *id, role: *role, ts: *ts, text }
+    }
+}
+
+/// Says of three bytes whether a log may hold them in this order, or surely does not. ASCII letters are small.
+#[derive(Debug)]
+struct Bits {
     /// Whether some characters outside ASCII are written as `\uXXXX`.
     is_escaped: bool,
     /// The bit of three bytes is set if they occur; others may have the same bit.
@@ -210,7 +261,46 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    fn of(stamp: LogStamp, content: &[u8]) -> Self {
+    /// `None` if nothing can be said of the log.
+    fn of(stamp: LogStamp, content: &[u8]) -> Option<Self> {
+        let known = kept_messages(content).map(Known::Messages);
+        let bits = || (!has_like_ascii(content)).then(|| Known::Bits(Bits::of(content)));
+        Some(Self { stamp, known: known.or_else(bits)? })
+    }
+
+    fn bytes(&self) -> usize {
+        let known = match &self.known {
+            Known::Messages(messages) => {
+                size_of_val(&**messages) + messages.iter().map(|it| it.text.len()).sum::<usize>()
+            }
+            Known::Bits(bits) => size_of_val(&*bits.bits),
+        };
+        known + size_of::<Self>()
+    }
+}
+
+/// The messages of a log; `None` if they take more than is kept.
+fn kept_messages(content: &[u8]) -> Option<Box<[KeptMessage]>> {
+    if content.len() > MOST_KEPT_LOG {
+        return None;
+    }
+    let (mut kept, mut bytes, mut offset) = (Vec::new(), 0, 0);
+    for line in content.split_inclusive(|byte| *byte == b'\n') {
+        if let Line::Entry(Entry::Message(message)) = line::decode(line, offset) {
+            let TranscriptMessage { id, role, ts, content, .. } = message;
+            bytes += size_of::<KeptMessage>() + content.len();
+            if bytes > MOST_KEPT_MESSAGES {
+                return None;
+            }
+            kept.push(KeptMessage { id, role, ts, text: content.into_boxed_str() });
+        }
+        offset += line.len() as u64;
+    }
+    Some(kept.into_boxed_slice())
+}
+
+impl Bits {
+    fn of(content: &[u8]) -> Self {
         let (least, most) = FILTER_BITS;
         let count = (content.len() / BYTES_PER_BIT).next_power_of_two().clamp(least, most);
         let mut bits = vec![0_u64; count / 64].into_boxed_slice();
@@ -225,11 +315,7 @@ impl Filter {
             // Control characters are always escaped.
             escape.is_some_and(|code| !code.starts_with(b"000") && !code.starts_with(b"001"))
         });
-        Self { stamp, is_escaped, bits }
-    }
-
-    fn bytes(&self) -> usize {
-        size_of_val(&*self.bits) + size_of::<Self>()
+        Self { is_escaped, bits }
     }
 
     fn may_match(&self, query: &SearchQuery) -> bool {

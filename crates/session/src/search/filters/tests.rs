@@ -3,14 +3,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn filter(content: &str) -> Filter {
-    let stamp = LogStamp { inode: 1, length: content.len() as u64, changed: (0, 0) };
-    Filter::of(stamp, content.as_bytes())
-}
-
 fn may_match(content: &str, query: &SearchQuery) -> bool {
-    let filter = filter(content);
-    query.required().is_empty() || query.required().iter().any(|needed| filter.may_hold(needed))
+    Bits::of(content.as_bytes()).may_match(query)
 }
 
 fn text(text: &str, case: Case) -> SearchQuery {
@@ -67,7 +61,7 @@ fn most_of_what_does_not_occur_is_ruled_out() {
 fn a_log_with_letters_that_equal_ascii_ones_is_not_learned() {
     for letter in LIKE_ASCII {
         let filters = SearchFilters::default();
-        let content = format!("{{\"content\":\"{letter}now\"}}");
+        let content = format!("{{\"content\":\"{letter}now\"}}{}", " ".repeat(MOST_KEPT_LOG));
         let stamp = LogStamp { inode: 7, length: content.len() as u64, changed: (0, 0) };
         let mut learned = Vec::new();
         let sought = text("heron", Case::Ignored);
@@ -79,16 +73,17 @@ fn a_log_with_letters_that_equal_ascii_ones_is_not_learned() {
 #[test]
 fn filters_take_no_more_than_their_limit() {
     let filters = SearchFilters::default();
-    let content = "0123456789abcdef";
+    let content = "0123456789abcdef".repeat(MOST_KEPT_LOG / 16 + 1);
     let sought = text("heron", Case::Ignored);
     // The second time nothing is new, so nothing more is counted.
-    for _ in 0..2 {
+    for round in 0..2 {
         let mut waiting = Vec::new();
-        for inode in 0..60_000 {
+        for inode in 0..18_000 {
             let stamp = LogStamp { inode, length: content.len() as u64, changed: (0, 0) };
             let log = (inode, stamp, content.as_bytes());
-            assert!(!filters.learn(log, Some(&sought), &mut waiting), "no match is possible");
-            if inode % 20_000 == 0 {
+            let may_match = filters.learn(log, Some(&sought), &mut waiting);
+            assert!(!may_match || round == 1, "no match is possible");
+            if inode % 5_000 == 0 {
                 filters.add(std::mem::take(&mut waiting));
             }
         }
@@ -143,22 +138,70 @@ fn preparing_learns_every_log_once() {
         std::fs::write(directory.path().join(format!("agent__main__{name}.jsonl")), content)
             .unwrap();
     };
-    log("a", "{\"content\":\"a heron\"}\n");
-    log("b", "{\"content\":\"a lake\"}\n");
+    // A short log, and one that is not kept as a whole.
+    let long = "-".repeat(MOST_KEPT_LOG);
+    log("a", "{\"role\":\"user\",\"content\":\"a heron\"}\n");
+    log("b", &format!("{{\"role\":\"user\",\"content\":\"a lake {long}\"}}\n"));
     let filters = SearchFilters::default();
-    let ruled_out = |sought: &str| {
+    // How many logs need not be read, and how many messages that are kept match.
+    let answered = |sought: &str| {
         let files = filters.files(&store).unwrap();
-        let query = text(sought, Case::Ignored);
-        files.iter().filter(|file| filters.rules_out(file, &query)).count()
+        let (query, mut matches) = (text(sought, Case::Ignored), 0);
+        let is_answered = |file: &&SearchedFile| {
+            filters
+                .answers_for(file, &query, |said| matches += usize::from(query.matches(said.text)))
+        };
+        (files.iter().filter(is_answered).count(), matches)
     };
-    assert_eq!(ruled_out("heron"), 0);
+    assert_eq!(answered("heron"), (0, 0));
     store.prepare_search(&filters).unwrap();
     let bytes = filters.bytes.load(Ordering::Relaxed);
-    assert_eq!((ruled_out("heron"), ruled_out("a lake"), ruled_out("thread")), (1, 1, 2));
+    assert_eq!((answered("heron"), answered("a lake"), answered("xyz")), ((2, 1), (1, 0), (2, 0)));
+    // Too short for what is known of a long log.
+    assert_eq!(answered("ro"), (1, 1));
     store.prepare_search(&filters).unwrap();
     assert_eq!(filters.bytes.load(Ordering::Relaxed), bytes);
-    log("b", "{\"content\":\"a lake with a heron\"}\n");
-    assert_eq!(ruled_out("heron"), 0);
+    log("a", "{\"role\":\"user\",\"content\":\"a lake with a heron\"}\n");
+    assert_eq!(answered("lake"), (0, 0));
     store.prepare_search(&filters).unwrap();
-    assert_eq!((ruled_out("heron"), ruled_out("thread")), (0, 2));
+    assert_eq!((answered("lake"), answered("heron")), ((1, 1), (2, 1)));
+}
+
+/// What is kept of short logs gives the same hits as their files, whoever wrote their rows.
+#[test]
+fn kept_messages_are_found_as_in_their_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SessionStore::new(directory.path());
+    let write = |name: &str, content: String| {
+        std::fs::write(directory.path().join(format!("agent__main__{name}.jsonl")), content)
+            .unwrap();
+    };
+    let rows = [
+        "{\"role\":\"user\",\"content\":\"a heron\",\"ts\":5}",
+        "{\"role\":\"assistant\",\"content\":\"a \\u0048eron, and \\\"another\\\" heron\",\"id\":\"x\",\"ts\":7}",
+        "not json, heron",
+        "{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"heron of the tool\"}",
+        "{\"type\":\"about\",\"title\":\"heron\"}",
+        "\u{feff}{\"role\":\"user\",\"content\":\"no bird\"}",
+    ];
+    for number in 0..40 {
+        let some = rows.iter().cycle().skip(number % 6).take(number % 7);
+        write(&format!("s{number}"), some.map(|row| format!("{row}\n")).collect());
+    }
+    write("long", format!("{}\n{}", rows[0], " ".repeat(MOST_KEPT_LOG)));
+    let filters = SearchFilters::default();
+    for sought in ["heron", "HERON", "no bird", "e", "\"another\"", "title", "nowhere"] {
+        for limit in [0, 3, 1_000] {
+            let query = text(sought, Case::Ignored);
+            let read = store.search(&query, &SearchScope::default(), limit).unwrap();
+            for _ in 0..2 {
+                let known = store.search_again(&filters, &query, limit).unwrap();
+                assert_eq!((&known.hits, &known.matches), (&read.hits, &read.matches), "{sought}");
+                assert_eq!(
+                    known.hits.len(),
+                    limit.min(read.matches.values().sum::<u64>() as usize)
+                );
+            }
+        }
+    }
 }
