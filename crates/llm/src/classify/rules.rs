@@ -101,26 +101,15 @@ const SENTENCES: &[Rule<&str>] = &[
     (
         Billing,
         &[
-            "credit balance is too low",
-            "insufficient balance",
-            "insufficient credits",
             "have any credits",
-            "used all available credits",
-            "out of credit",
             "no credits",
-            "not enough credits",
-            "credits exhausted",
-            "credit balance is insufficient",
-            "out of extra usage",
-            "insufficient funds",
-            "balance is insufficient",
-            "balance is not enough",
             "negative balance",
             "402 payment required",
             "requires more credits",
             "spending limit",
             "account is in good standing",
             "account is not active",
+            "out of extra usage",
             // The plan serves such a request only for extra payment.
             "extra usage is required",
             "余额不足",
@@ -130,6 +119,8 @@ const SENTENCES: &[Rule<&str>] = &[
         ],
     ),
     (Quota, &["hit your limit", "limit reached · resets", "usage limit"]),
+    // After the limits, at which extra usage is only offered.
+    (Billing, &["extra usage"]),
     // A proxy's own words, which it sends with any status.
     (Timeout, &["upstream connect error"]),
     (
@@ -226,7 +217,20 @@ const SENTENCES_WITHOUT_CODE: &[Rule<&str>] = &[
         ],
     ),
     (Unknown, &["does not have access to model"]),
-    (RateLimit, &["请求过于频繁", "请求频率", "速率限制", "并发数"]),
+    (
+        RateLimit,
+        &[
+            "请求过于频繁",
+            "请求频率",
+            "速率限制",
+            "并发数",
+            "访问量过大",
+            "请求量过大",
+            "访问量较大",
+            "访问人数过多",
+            "流量过大",
+        ],
+    ),
 ];
 
 /// Fifth: the status. 498 is Groq's for a flex tier without capacity.
@@ -257,13 +261,62 @@ const LONG_WINDOWS: &[&str] = &[
     "limit: 0,",
 ];
 
+/// Words for what is used up, and how many bytes away it may be.
+const LACKING: &[&str] = &[
+    "out of",
+    "run out",
+    "ran out",
+    "used up",
+    "used all",
+    "exhausted",
+    "depleted",
+    "insufficient",
+    "not enough",
+    "too low",
+    "no remaining",
+];
+const NEAR: usize = 30;
+
+/// Words for a bill that was not paid.
+const UNPAID: &[&str] = &[
+    "unpaid invoice",
+    "unpaid bill",
+    "unpaid balance",
+    "overdue invoice",
+    "invoice is overdue",
+    "overdue payment",
+    "overdue balance",
+    "outstanding invoice",
+    "outstanding balance",
+    "past invoices",
+    "payment is past due",
+    "payment is overdue",
+    "payment has failed",
+    "payment failed",
+    "payment was declined",
+    "in arrears",
+];
+
+const CREDENTIALS: &[&str] = &[
+    "api key",
+    "api-key",
+    "api_key",
+    "apikey",
+    "bearer token",
+    "access token",
+    "auth token",
+    "authentication token",
+    "authorization header",
+    "credentials",
+];
+
 /// The class of an error with this status, these codes and these words.
 pub(super) fn decide(status: Option<u16>, codes: &[&str], words: &str) -> ErrorClass {
     let words = words.to_lowercase();
     let class = by_code(EXACT_CODES, codes)
         .or_else(|| can_never_fit(status, &words).then_some(ContextOverflow))
         .or_else(|| by_words(SENTENCES, &words))
-        .or_else(|| languages::says_account_is_empty(&words).then_some(Billing))
+        .or_else(|| says_account_is_empty(&words).then_some(Billing))
         .or_else(|| by_code(BROAD_CODES, codes))
         .or_else(|| by_words(SENTENCES_WITHOUT_CODE, &words))
         .or_else(|| first(STATUSES, |known| Some(*known) == status))
@@ -274,6 +327,7 @@ pub(super) fn decide(status: Option<u16>, codes: &[&str], words: &str) -> ErrorC
         .or_else(|| languages::class(&words))
         .or_else(|| (status == Some(408)).then_some(Timeout))
         .or_else(|| by_words(&PHRASES[1..], &words))
+        .or_else(|| says_key_is_refused(&words).then_some(Auth))
         .or_else(|| is_server_failure(status, codes).then_some(Timeout))
         .unwrap_or(Unknown);
     match class {
@@ -293,6 +347,28 @@ fn can_never_fit(status: Option<u16>, words: &str) -> bool {
         .match_indices("limit")
         .filter_map(|(at, _)| asked(&words[at..]))
         .any(|(most, asked)| asked > most)
+}
+
+/// Whether an account is said to have no money, or to owe some.
+fn says_account_is_empty(words: &str) -> bool {
+    // `out of usage credits`, `balance is used up`: one near the other.
+    let is_near = |at: usize| {
+        let from = words.floor_char_boundary(at.saturating_sub(NEAR));
+        let end = words.ceil_char_boundary((at + NEAR).min(words.len()));
+        has_any(&words[from..end], &["credit", "balance", "funds"])
+    };
+    let lacks = |word: &&str| words.match_indices(*word).any(|(at, _)| is_near(at));
+    LACKING.iter().any(lacks) || has_any(words, UNPAID) || languages::says_account_is_empty(words)
+}
+
+/// Whether a key or token is said to be refused, where the status does not say so. Fields of tools may have such names too.
+fn says_key_is_refused(words: &str) -> bool {
+    let is_word = |word: &&str| words.split(|c: char| !c.is_alphanumeric()).any(|w| w == *word);
+    let refused = ["invalid", "incorrect", "wrong", "missing", "expired", "revoked", "malformed"];
+    has_any(words, CREDENTIALS)
+        && !has_any(words, &["schema", "function", "tool", "parameter", "property", "messages"])
+        && (refused.iter().any(is_word)
+            || has_any(words, &["not valid", "not found", "not provided", "does not exist"]))
 }
 
 /// Whether a program refuses to work with the model because its window is too small. A shorter request does not help.

@@ -143,6 +143,37 @@ fn the_status_comes_before_the_words_and_words_before_5xx() {
     assert_eq!(classify(None, [], "no reason"), Unknown);
 }
 
+/// Servers between here and the model send any status with the words of the host behind them.
+#[test]
+fn words_say_what_a_status_leaves_open() {
+    for (words, class) in [
+        ("invalid x-api-key", Auth),
+        ("The x-api-key header is missing", Auth),
+        ("Malformed authorization header", Auth),
+        ("your access token was revoked", Auth),
+        ("The API key does not exist.", Auth),
+        ("You're out of usage credits", Billing),
+        ("Your team has run out of credits for this month", Billing),
+        ("The prepaid balance of this account is used up", Billing),
+        ("You have an unpaid invoice.", Billing),
+        ("Access is suspended because of overdue invoices", Billing),
+        ("Your last payment failed; update the card", Billing),
+        ("该模型当前访问量过大，请您稍后再试", RateLimit),
+        ("当前模型请求量过大，请稍后重试", RateLimit),
+        // Other things are invalid, used up or not found.
+        ("invalid schema for function 'pay': api_key is not valid", Unknown),
+        ("messages.2: tool call without its access token is invalid", Unknown),
+        ("unknown tool `api_key_lookup` not found", Unknown),
+        ("choices are exhausted", Unknown),
+        ("an invoice is attached to the message", Unknown),
+        ("temperature is out of range", Unknown),
+    ] {
+        for status in [Some(400), Some(422), None] {
+            assert_eq!(classify(status, ["invalid_request_error"], words), class, "{words}");
+        }
+    }
+}
+
 #[test]
 fn a_code_decides_whatever_the_status_and_the_words_are() {
     for (code, class) in [
