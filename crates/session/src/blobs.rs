@@ -104,7 +104,8 @@ pub struct OpenBlob {
 }
 
 impl OpenBlob {
-    fn new(blob: &Blob, bytes: u64, content: impl Read + Send + 'static) -> Self {
+    /// A blob with this content.
+    pub fn new(blob: &Blob, bytes: u64, content: impl Read + Send + 'static) -> Self {
         let (content, digest) = (Box::new(content), Context::new(&SHA256));
         Self { bytes, content, expected: blob.digest.clone(), digest }
     }
@@ -142,7 +143,10 @@ impl fmt::Debug for OpenBlob {
 
 impl BlobLimits {
     /// Copies `content` to `kept`, and names it. The other blobs of the store have `others` bytes.
-    fn copy(
+    ///
+    /// # Errors
+    /// It is too large, or cannot be read or written.
+    pub fn copy(
         self,
         name: &str,
         content: &mut dyn Read,
@@ -177,7 +181,10 @@ fn digest_of(digest: Context) -> String {
 }
 
 /// A name is one part of a path, so that no name leads elsewhere.
-fn checked(name: &str) -> io::Result<&str> {
+///
+/// # Errors
+/// It is none.
+pub fn checked(name: &str) -> io::Result<&str> {
     let is_usable = !name.is_empty()
         && name.len() <= 128
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))

@@ -24,6 +24,7 @@ mod line;
 mod log;
 mod memory;
 mod meta;
+mod raw;
 mod reader;
 mod repair;
 pub mod rows;
@@ -40,7 +41,10 @@ use myclaw_files::now_ms;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use about::{About, AboutEntry};
-pub use blobs::{Blob, BlobError, BlobLimits, Blobs, FileBlobs, MemoryBlobs, OpenBlob};
+pub use blobs::{
+    Blob, BlobError, BlobLimits, Blobs, FileBlobs, MemoryBlobs, OpenBlob,
+    checked as checked_blob_name,
+};
 pub use catalog::{Catalog, CreateSession, ReadEntries, ReadSession};
 pub use create::NewSession;
 pub use entry::{

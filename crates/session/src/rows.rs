@@ -11,6 +11,9 @@ use crate::{
     TranscriptMessage,
 };
 
+pub use crate::raw::{RawLog, logs_in, visit_log};
+pub use crate::spending::DayTotals;
+
 /// Largest inbox, in bytes of its messages.
 pub const MAX_INBOX_BYTES: u64 = crate::inbox::MAX_BYTES;
 

@@ -66,7 +66,7 @@ pub trait Spending: fmt::Debug + Send + Sync {
 
 /// Totals in the memory of this process. They start at zero.
 #[derive(Debug, Default)]
-pub struct MemorySpending(Mutex<Stored>);
+pub struct MemorySpending(Mutex<DayTotals>);
 
 /// The totals of the present day in a file.
 #[derive(Debug, Clone)]
@@ -76,10 +76,10 @@ pub struct DaySpending {
     set_aside: Arc<OnceLock<PathBuf>>,
 }
 
-/// The file's only line.
-#[derive(Debug, Default, Serialize, Deserialize)]
+/// The totals of a day, as they are stored.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Stored {
+pub struct DayTotals {
     day: String,
     tokens: u64,
     micro_dollars: u64,
@@ -182,7 +182,7 @@ impl DaySpending {
                 })?;
                 let _ = self.set_aside.set(copy);
                 file.set_len(0).context("write the day's usage", &self.path)?;
-                Stored::default()
+                DayTotals::default()
             }
         };
         let (after, total) = before.plus(day, used);
@@ -259,9 +259,9 @@ impl Spending for MemorySpending {
     }
 }
 
-impl Stored {
-    /// The totals with `used` on `day`.
-    fn plus(self, day: &str, used: Spent) -> (Self, Spent) {
+impl DayTotals {
+    /// As [`Spending::add`]: what is stored then, and the totals.
+    pub fn plus(self, day: &str, used: Spent) -> (Self, Spent) {
         let spent = self.spent_on(day);
         let total = Spent {
             tokens: spent.tokens.saturating_add(used.tokens),
@@ -272,7 +272,8 @@ impl Stored {
         (Self { day, tokens: total.tokens, micro_dollars: total.micro_dollars }, total)
     }
 
-    fn spent_on(&self, day: &str) -> Spent {
+    /// The totals of `day`, unless [`Self::is_ahead_of`] it.
+    pub fn spent_on(&self, day: &str) -> Spent {
         if self.day.as_str() < day {
             Spent::default()
         } else {
@@ -281,7 +282,7 @@ impl Stored {
     }
 
     /// True if the stored day is later than the day after `day`.
-    fn is_ahead_of(&self, day: &str) -> bool {
+    pub fn is_ahead_of(&self, day: &str) -> bool {
         let (stored, today) = (days_since_1970(&self.day), days_since_1970(day));
         stored.zip(today).is_some_and(|(stored, today)| stored > today + DAYS_AHEAD)
     }
@@ -298,7 +299,7 @@ fn days_since_1970(day: &str) -> Option<i64> {
 }
 
 /// The content of the file: zero if the file is new, `None` if it cannot be read as totals.
-fn read(file: &File) -> io::Result<Option<Stored>> {
+fn read(file: &File) -> io::Result<Option<DayTotals>> {
     let mut bytes = [0; FILE_BYTES];
     let mut length = 0;
     while length < FILE_BYTES {
@@ -308,7 +309,7 @@ fn read(file: &File) -> io::Result<Option<Stored>> {
         }
     }
     if length == 0 {
-        return Ok(Some(Stored::default()));
+        return Ok(Some(DayTotals::default()));
     }
     Ok(serde_json::from_slice(&bytes[..length]).ok())
 }

@@ -39,7 +39,7 @@ use tokio::task::AbortHandle;
 
 pub use address::Address;
 use pool::Pool;
-pub use sessions::PostgresSessions;
+pub use sessions::{ImportedSession, PostgresSessions};
 use write::{Task, Writers};
 
 /// How a store uses its database.
@@ -51,7 +51,9 @@ pub struct Options {
     pub connections: usize,
     /// How often the watches of a queue wake in any case. A store promises a second.
     pub poll: Duration,
-    /// Another clock for the leases than that of the database, for tests: milliseconds since the Unix epoch.
+    /// How long a session stays with its owner after the owner's death. It is renewed three times in that time.
+    pub lease: Duration,
+    /// Another clock for the leases of records than that of the database, for tests: milliseconds since the Unix epoch.
     pub clock: Option<StoreClock>,
 }
 
@@ -61,9 +63,21 @@ impl Default for Options {
             patience: Duration::from_secs(30),
             connections: 8,
             poll: Duration::from_millis(750),
+            lease: Duration::from_secs(15),
             clock: None,
         }
     }
+}
+
+/// A record that somebody has claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// The record.
+    pub id: RecordId,
+    /// Who has it.
+    pub owner: String,
+    /// How long, unless it is renewed.
+    pub left: Duration,
 }
 
 /// A store in a PostgreSQL database. Several processes may have it open.
@@ -89,6 +103,33 @@ impl PostgresStore {
         let writers =
             Arc::new(Writers::new(Arc::clone(&pool), Arc::clone(&watches), hints, options.clock));
         Ok(Self { pool, writers, watches, background })
+    }
+
+    /// The time of the database, by which leases end: milliseconds since the Unix epoch.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub async fn now_ms(&self) -> Result<u64, StoreError> {
+        read::now_ms(&self.pool).await
+    }
+
+    /// The names of the records of a partition, in the order in which they entered.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub async fn ids(
+        &self,
+        partition: &myclaw_store::Partition,
+    ) -> Result<Vec<RecordId>, StoreError> {
+        read::ids(&self.pool, partition).await
+    }
+
+    /// What is claimed now.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub async fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        read::leases(&self.pool).await
     }
 
     async fn write<T>(

@@ -1,12 +1,14 @@
 //! Reading records.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use myclaw_store::{Cursor, Partition, Place, QueueId, Record, RecordId, StoreError, Version};
 
+use crate::Lease;
 use crate::failure::Failure;
 use crate::pool::Pool;
 
@@ -96,4 +98,51 @@ pub(crate) fn stored(number: u64) -> i64 {
 /// The same back.
 pub(crate) fn number(stored: i64) -> u64 {
     u64::try_from(stored).unwrap_or_default()
+}
+
+/// The time of the database, in milliseconds since the Unix epoch.
+pub(crate) async fn now_ms(pool: &Arc<Pool>) -> Result<u64, StoreError> {
+    let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    let rows = pool.query(sql, &[]).await?;
+    let now = rows.first().map(|row| row.try_get(0)).transpose();
+    let now = now.map_err(|error| Failure::from(error).into_error(pool.server()))?;
+    Ok(number(now.unwrap_or_default()))
+}
+
+/// What is claimed now.
+pub(crate) async fn leases(pool: &Arc<Pool>) -> Result<Vec<Lease>, StoreError> {
+    let sql = "
+        SELECT partition.name, kind, key, owner,
+            lease_until - (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS remaining
+        FROM myclaw.record JOIN myclaw.partition ON partition.id = record.partition
+        WHERE owner IS NOT NULL AND lease_until > (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    let read = |row: &Row| -> Result<Lease, Failure> {
+        let name: String = row.try_get(0)?;
+        let (kind, key) = (row.try_get(1)?, row.try_get(2)?);
+        Ok(Lease {
+            id: RecordId { partition: Partition::new(name), kind, key },
+            owner: row.try_get(3)?,
+            left: Duration::from_millis(number(row.try_get(4)?)),
+        })
+    };
+    let leases: Result<Vec<Lease>, Failure> =
+        pool.query(sql, &[]).await?.iter().map(read).collect();
+    leases.map_err(|failure| failure.into_error(pool.server()))
+}
+
+/// The names of the records of a partition, in the order in which they entered.
+pub(crate) async fn ids(
+    pool: &Arc<Pool>,
+    partition: &Partition,
+) -> Result<Vec<RecordId>, StoreError> {
+    let sql = format!(
+        "SELECT kind, key FROM myclaw.record WHERE partition = {PARTITION} ORDER BY entered, kind, key"
+    );
+    let name = partition.as_str();
+    let rows = pool.query(&sql, &[(&name, Type::TEXT)]).await?;
+    let read = |row: &Row| -> Result<RecordId, Failure> {
+        Ok(RecordId { partition: partition.clone(), kind: row.try_get(0)?, key: row.try_get(1)? })
+    };
+    let ids: Result<Vec<RecordId>, Failure> = rows.iter().map(read).collect();
+    ids.map_err(|failure| failure.into_error(pool.server()))
 }

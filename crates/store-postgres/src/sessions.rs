@@ -13,6 +13,7 @@ mod open;
 mod reader;
 mod search;
 mod sql;
+mod transfer;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ use crate::{Address, Options};
 use inbox::PostgresInbox;
 use open::Opened;
 use reader::PostgresReader;
+pub use transfer::ImportedSession;
 
 /// The sessions of one party in a database. Clones share its connections.
 #[derive(Debug, Clone)]
@@ -52,6 +54,12 @@ impl PostgresSessions {
     ) -> Result<Self, StoreError> {
         let core = Core::open(address, options, partition, scratch.into())?;
         Ok(Self { core, work: None })
+    }
+
+    /// Waits on this thread for `work`, which the thread of the connections serves. So a store whose every call goes
+    /// through here, its opening too, can be used where calls block.
+    pub fn wait_for<T>(&self, work: impl Future<Output = T>) -> T {
+        self.core.run(work)
     }
 
     /// Takes a session from its owner without the owner's knowledge, as a lease that runs out does. The owner can append

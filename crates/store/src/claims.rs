@@ -56,6 +56,8 @@ const RENEWALS: u32 = 3;
 /// The last part of a lease, in which its holder counts the claim as lost: work that is stopped then has ended before another
 /// holder begins.
 const MARGIN: u32 = 6;
+/// How often a holder looks in the time of a lease whether one has ended. It notices within half of [`MARGIN`].
+const LOOKS: u32 = 2 * MARGIN;
 /// How often something is claimed again that was released between two calls.
 const MOST_RACES: usize = 20;
 
@@ -269,14 +271,32 @@ impl Claims {
         batch.under(claim.unwrap_or_else(|| Claim { id: id.clone(), epoch: 0 }))
     }
 
-    /// Renews all leases in time, for ever.
+    /// Renews all leases in time, for ever. What could not be renewed in time is lost when its time is over, also while the
+    /// store does not answer.
     pub async fn keep(&self) {
         let Some(Sharing { lease, .. }) = &self.sharing else {
             return std::future::pending().await;
         };
-        loop {
-            tokio::time::sleep(*lease / RENEWALS).await;
-            self.renew().await;
+        let renewing = async {
+            loop {
+                tokio::time::sleep(*lease / RENEWALS).await;
+                self.renew().await;
+            }
+        };
+        let expiring = async {
+            loop {
+                tokio::time::sleep(*lease / LOOKS).await;
+                self.expire();
+            }
+        };
+        tokio::join!(renewing, expiring);
+    }
+
+    /// Gives up what could not be renewed in time.
+    pub fn expire(&self) {
+        let mut held = self.held.lock();
+        for (_, late) in held.extract_if(|_, entered| !self.is_in_time(entered)) {
+            let _ = late.is_lost.send_replace(true);
         }
     }
 
@@ -292,9 +312,12 @@ impl Claims {
             let renewed = self.store.renew(claim.clone(), *lease).await;
             (claim, renewed)
         });
+        let mut late = Vec::new();
         for (claim, renewed) in join_all(renewals).await {
             let mut held = self.held.lock();
             let Some(entered) = held.get_mut(&claim.id).filter(|entered| entered.is(&claim)) else {
+                // It was given up meanwhile, and others need not wait for a lease that nobody uses.
+                late.extend(matches!(renewed, Ok(true)).then_some(claim));
                 continue;
             };
             match renewed {
@@ -307,6 +330,9 @@ impl Claims {
                 }
             }
         }
+        let freed = late.into_iter().map(|claim| self.store.renew(claim, Duration::ZERO));
+        // Where this fails, the lease runs out.
+        drop(join_all(freed).await);
     }
 
     fn is_in_time(&self, entered: &Entered) -> bool {

@@ -38,7 +38,7 @@ pub use record::{
 };
 pub use records::{Change, Records, Stored, scan};
 pub use removal::sweep;
-pub use sqlite::{SqliteStore, change_values, copy_database};
+pub use sqlite::{SqliteStore, change_values, copy_database, visit_records};
 pub use watch::{QueueWatch, Watches};
 
 /// Longest key of a record, and longest name of a kind, a queue or an owner, in bytes.

@@ -77,6 +77,24 @@ pub fn copy_database(path: &Path, copy: &Path) -> Result<(), StoreError> {
     schema::copy_database(path, copy)
 }
 
+/// Passes the records of the database at `path` to `visit`, in the order in which they entered. Nothing if there is no
+/// database. Other processes are kept out meanwhile.
+///
+/// # Errors
+/// A process has it open, or it cannot be read; and those of `visit`.
+pub fn visit_records(
+    path: &Path,
+    visit: &mut dyn FnMut(Record) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let _lock = SqliteStore::keep_closed(path)?;
+    // Brings a database of an earlier version to the form of this one.
+    drop(schema::open_for_writing(path)?);
+    read::visit(path, visit)
+}
+
 impl SqliteStore {
     /// Opens the database at `path`, or creates it, private to the user. Blocks; the directory is created too.
     ///
@@ -104,16 +122,14 @@ impl SqliteStore {
     }
 
     fn open_as(path: &Path, clock: StoreClock, sharing: Sharing) -> Result<Self, StoreError> {
-        let directory = parent_of(path);
-        create_private_directory(&directory)
-            .map_err(|error| StoreError::io("create the directory", &directory, &error))?;
-        let lock_path = lock_path(path);
         let lock = match sharing {
-            Sharing::Alone => Some(
-                LockFile::acquire(&lock_path, LockWait::Fail)
-                    .map_err(|error| StoreError::lock(lock_path, error))?,
-            ),
-            Sharing::Shared => None,
+            Sharing::Alone => Some(Self::keep_closed(path)?),
+            Sharing::Shared => {
+                let directory = parent_of(path);
+                create_private_directory(&directory)
+                    .map_err(|error| StoreError::io("create the directory", &directory, &error))?;
+                None
+            }
         };
         let watches = Arc::new(match sharing {
             Sharing::Alone => Watches::default(),
@@ -129,6 +145,20 @@ impl SqliteStore {
         ];
         let (writes, reads) = (Some(writes), Some(reads));
         Ok(Self { writes, reads, threads, path: path.to_owned(), watches, _lock: lock })
+    }
+
+    /// Keeps other processes from opening the database at `path`, which need not exist, until the value is dropped. For
+    /// a program that has its records elsewhere.
+    ///
+    /// # Errors
+    /// Another process has it open, or the lock cannot be taken.
+    pub fn keep_closed(path: &Path) -> Result<LockFile, StoreError> {
+        let directory = parent_of(path);
+        create_private_directory(&directory)
+            .map_err(|error| StoreError::io("create the directory", &directory, &error))?;
+        let lock_path = lock_path(path);
+        LockFile::acquire(&lock_path, LockWait::Fail)
+            .map_err(|error| StoreError::lock(lock_path, error))
     }
 
     /// True if a process has the database at `path` open. Creates nothing.

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_store::conformance::{self, TestClock};
-use myclaw_store::{Batch, Claims, MemoryStore, RecordId, SqliteStore, Store, StoreClock};
+use myclaw_store::{
+    Batch, BoxFuture, Claim, ClaimRequest, Claims, Commit, Cursor, MemoryStore, QueueId,
+    QueueWatch, Record, RecordId, SqliteStore, Store, StoreClock, StoreError,
+};
 use tempfile::TempDir;
 
 type Two = (Arc<dyn Store>, Arc<dyn Store>, TestClock);
@@ -87,5 +90,59 @@ fn alone_a_process_has_everything_once_and_writes_nothing() {
         assert!(!waiting.is_finished());
         drop(held);
         tokio::time::timeout(Duration::from_secs(10), waiting).await.unwrap().unwrap().unwrap();
+    });
+}
+
+/// A store that does not answer those who renew a lease, like a database that is cut off.
+struct Silent(MemoryStore);
+
+impl Store for Silent {
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<Commit, StoreError>> {
+        self.0.commit(batch)
+    }
+
+    fn get(&self, id: RecordId) -> BoxFuture<'_, Result<Option<Record>, StoreError>> {
+        self.0.get(id)
+    }
+
+    fn scan(
+        &self,
+        queue: QueueId,
+        after: Option<Cursor>,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
+        self.0.scan(queue, after, most)
+    }
+
+    fn claim(
+        &self,
+        request: ClaimRequest,
+    ) -> BoxFuture<'_, Result<Vec<(Record, Claim)>, StoreError>> {
+        self.0.claim(request)
+    }
+
+    fn watch(&self, queue: QueueId) -> QueueWatch {
+        self.0.watch(queue)
+    }
+
+    fn renew(&self, _: Claim, _: Duration) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[test]
+fn a_holder_that_the_store_does_not_answer_stops_before_its_lease_ends() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store: Arc<dyn Store> = Arc::new(Silent(MemoryStore::default()));
+        let lease = Duration::from_millis(300);
+        let claims = Claims::shared(Arc::clone(&store), "one".to_owned(), lease);
+        let held = claims.acquire(&RecordId::new("desk", "one")).await.unwrap().unwrap();
+        let lost = tokio::time::timeout(Duration::from_secs(30), held.lost());
+        tokio::select! {
+            lost = lost => lost.expect("the holder goes on after its lease"),
+            () = claims.keep() => {}
+        }
+        assert!(held.is_lost());
     });
 }

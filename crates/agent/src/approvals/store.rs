@@ -40,7 +40,8 @@ pub trait KeepApprovals: fmt::Debug + Send + Sync {
     /// They cannot be read.
     fn load(&self) -> Result<Approvals, StoreError>;
 
-    /// Changes them, while no other process can. The change is durable when this returns.
+    /// Changes them, while no other process can. The change is durable when this returns. `change` may be called again, with
+    /// what another process has stored meanwhile.
     ///
     /// # Errors
     /// They cannot be read or written. Nothing has changed then.
@@ -141,6 +142,9 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
+    /// They are not in a file, and what keeps them fails. It says what to do.
+    #[error("{0}")]
+    Elsewhere(String),
     /// A later version of the program wrote it.
     #[error("{} has the format {version}, and this version reads {VERSION}; use the newer myclaw", path.display())]
     Newer {
@@ -174,6 +178,27 @@ pub struct Approvals {
 impl Default for Approvals {
     fn default() -> Self {
         Self { version: VERSION, always: Vec::new(), waiting: Vec::new() }
+    }
+}
+
+impl Approvals {
+    /// What was stored at `path`.
+    ///
+    /// # Errors
+    /// It is damaged, or a later version of the program wrote it.
+    pub fn read(stored: serde_json::Value, path: &Path) -> Result<Self, StoreError> {
+        let document: Self = serde_json::from_value(stored).map_err(|error| {
+            StoreError::Damaged { path: path.to_owned(), reason: error.to_string() }
+        })?;
+        match document.version {
+            OLDEST_VERSION..=VERSION => Ok(Self { version: VERSION, ..document }),
+            version => Err(StoreError::Newer { path: path.to_owned(), version }),
+        }
+    }
+
+    /// How many answers there are.
+    pub fn count(&self) -> usize {
+        self.always.len()
     }
 }
 
@@ -255,7 +280,7 @@ impl ApprovalStore {
                 old.audience == grant.audience && (old.digest == grant.digest || is_renewed(old))
             };
             document.always.retain(|old| !is_same(old));
-            document.always.push(grant);
+            document.always.push(grant.clone());
             keep_newest(&mut document.always, MAX_GRANTS);
         })
     }
@@ -266,7 +291,7 @@ impl ApprovalStore {
                 old.session == waiting.session && old.tool_call_id == waiting.tool_call_id
             };
             document.waiting.retain(|old| !is_same(old));
-            document.waiting.push(waiting);
+            document.waiting.push(waiting.clone());
             keep_newest(&mut document.waiting, MAX_WAITING);
         })
     }
@@ -296,14 +321,10 @@ impl ApprovalStore {
     /// Changes what is kept, and returns what `change` does.
     fn change<T: Default>(
         &self,
-        change: impl FnOnce(&mut Approvals) -> T,
+        mut change: impl FnMut(&mut Approvals) -> T,
     ) -> Result<T, StoreError> {
-        let (mut change, mut outcome) = (Some(change), T::default());
-        self.0.change(&mut |kept| {
-            if let Some(change) = change.take() {
-                outcome = change(kept);
-            }
-        })?;
+        let mut outcome = T::default();
+        self.0.change(&mut |kept| outcome = change(kept))?;
         Ok(outcome)
     }
 }
@@ -317,13 +338,11 @@ impl KeepApprovals for InFile {
             }
             Err(source) => return Err(self.failed("read")(source)),
         };
-        let document: Approvals = serde_json::from_slice(&bytes).map_err(|error| {
-            StoreError::Damaged { path: self.path.clone(), reason: error.to_string() }
+        let stored = serde_json::from_slice(&bytes).map_err(|error| StoreError::Damaged {
+            path: self.path.clone(),
+            reason: error.to_string(),
         })?;
-        match document.version {
-            OLDEST_VERSION..=VERSION => Ok(Approvals { version: VERSION, ..document }),
-            version => Err(StoreError::Newer { path: self.path.clone(), version }),
-        }
+        Approvals::read(stored, &self.path)
     }
 
     /// Changes the file under its lock. What is on disk when this returns survives a power cut.

@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use myclaw_files::now_ms;
 use myclaw_session::{
@@ -15,7 +15,7 @@ use myclaw_session::{
 };
 use myclaw_store::{Partition, StoreError};
 use parking_lot::Mutex;
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::{Handle, Runtime, RuntimeFlavor};
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
@@ -26,8 +26,8 @@ use crate::{Address, Options, schema};
 
 /// How often inboxes that somebody watches are looked at.
 const LOOK: Duration = Duration::from_millis(250);
-/// Leases are renewed each time after so many looks: three times before they end.
-const RENEWED_AFTER: u32 = 20;
+/// How often a lease is renewed before it ends.
+const RENEWALS: u32 = 3;
 
 /// What all sessions of a database share.
 pub(super) struct Core {
@@ -37,6 +37,8 @@ pub(super) struct Core {
     pub(super) scratch: PathBuf,
     /// The number of the partition.
     pub(super) partition: i64,
+    /// How long a lease is, in milliseconds.
+    pub(super) lease_ms: i64,
     /// The epochs of the sessions that are open here.
     pub(super) opened: Mutex<HashMap<i64, i64>>,
     pub(super) watchers: Mutex<Watchers>,
@@ -78,6 +80,7 @@ impl Core {
             server: address.server().to_owned(),
             problem: format!("cannot be used, because a thread cannot be started ({error})"),
         })?;
+        let lease = options.lease;
         let holders = Arc::new(Pool::new(address.clone(), options));
         let pool = Arc::new(Pool::new(address, options));
         let name = partition.as_str();
@@ -96,12 +99,13 @@ impl Core {
             holders,
             scratch,
             partition,
+            lease_ms: i64::try_from(lease.as_millis()).unwrap_or(i64::MAX),
             opened: Mutex::default(),
             watchers: Mutex::default(),
             handle: runtime.handle().clone(),
             runtime: Some(runtime),
         });
-        core.handle.spawn(attend(Arc::downgrade(&core)));
+        core.handle.spawn(attend(Arc::downgrade(&core), lease / RENEWALS));
         Ok(core)
     }
 
@@ -243,17 +247,20 @@ pub(super) fn quiet_patch() -> MetaPatch {
 }
 
 /// Renews leases and looks into inboxes, as long as the sessions are there.
-async fn attend(core: Weak<Core>) {
-    let mut looks = 0_u32;
+async fn attend(core: Weak<Core>, renewed_every: Duration) {
+    let mut renewed = Instant::now();
     loop {
         tokio::time::sleep(LOOK).await;
         let Some(core) = core.upgrade() else { return };
-        looks = looks.wrapping_add(1);
-        if looks.is_multiple_of(RENEWED_AFTER) {
+        if renewed.elapsed() + LOOK > renewed_every {
+            renewed = Instant::now();
             let (ids, epochs): (Vec<i64>, Vec<i64>) = core.opened.lock().iter().unzip();
             if !ids.is_empty() {
-                let mine: [Parameter<'_>; 2] =
-                    [(&ids, Type::INT8_ARRAY), (&epochs, Type::INT8_ARRAY)];
+                let mine: [Parameter<'_>; 3] = [
+                    (&ids, Type::INT8_ARRAY),
+                    (&epochs, Type::INT8_ARRAY),
+                    (&core.lease_ms, Type::INT8),
+                ];
                 // What is not renewed is found out by the next append.
                 drop(core.pool.query(sql::RENEW, &mine).await);
             }
@@ -308,8 +315,16 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits for `work` on this thread, which may be one of another runtime.
+/// Waits for `work` on this thread. One that serves tasks hands them to another thread first: the database may be away for a
+/// while, and what these tasks do, such as giving up a lease in time, must not wait for it.
 fn run<T>(handle: &Handle, work: impl Future<Output = T>) -> T {
+    match Handle::try_current().map(|current| current.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| wait(handle, work)),
+        _ => wait(handle, work),
+    }
+}
+
+fn wait<T>(handle: &Handle, work: impl Future<Output = T>) -> T {
     let _entered = handle.enter();
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);

@@ -36,6 +36,7 @@ pub(super) struct Opened {
 }
 
 /// Entries as columns.
+#[derive(Debug, Default)]
 pub(super) struct Columns {
     ids: Vec<Option<String>>,
     kinds: Vec<&'static str>,
@@ -60,7 +61,8 @@ impl Opened {
         let began = Instant::now();
         loop {
             core.rows_of(key, "open", sql::ADD, &[])?;
-            let taken = core.rows_of(key, "open", sql::TAKE, &[(&owner, Type::TEXT)])?;
+            let named: [Parameter<'_>; 2] = [(&owner, Type::TEXT), (&core.lease_ms, Type::INT8)];
+            let taken = core.rows_of(key, "open", sql::TAKE, &named)?;
             if let Some(row) = taken.first() {
                 let (id, epoch, last) = (column(row, 0)?, column(row, 1)?, column(row, 2)?);
                 core.opened.lock().insert(id, epoch);
@@ -98,6 +100,10 @@ impl Opened {
         self
     }
 
+    pub(super) fn core(&self) -> &Core {
+        &self.core
+    }
+
     fn fenced(&self) -> SessionError {
         SessionError::Fenced { key: self.key.clone() }
     }
@@ -126,18 +132,31 @@ fn encode(
 
 impl Columns {
     pub(super) fn of(opened: &Opened, entries: &[Entry]) -> Result<Self, SessionError> {
-        let mut columns = Self { ids: Vec::new(), kinds: Vec::new(), bodies: Vec::new() };
+        let mut columns = Self::default();
         for entry in entries {
-            columns.ids.push(entry.id().map(|id| id.as_str().to_owned()));
-            columns.kinds.push(match entry {
-                Entry::Message(_) => "message",
-                Entry::Compaction(_) => "compaction",
-                Entry::About(_) => "about",
-                _ => "other",
-            });
-            columns.bodies.push(opened.encode(entry)?);
+            let id = entry.id().map(|id| id.as_str().to_owned());
+            columns.push(id, Self::kind_of(entry), opened.encode(entry)?);
         }
         Ok(columns)
+    }
+
+    pub(super) fn push(&mut self, id: Option<String>, kind: &'static str, body: String) {
+        self.ids.push(id);
+        self.kinds.push(kind);
+        self.bodies.push(body);
+    }
+
+    pub(super) fn kind_of(entry: &Entry) -> &'static str {
+        match entry {
+            Entry::Message(_) => "message",
+            Entry::Compaction(_) => "compaction",
+            Entry::About(_) => "about",
+            _ => "other",
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.bodies.len()
     }
 
     pub(super) fn parameters(&self) -> [Parameter<'_>; 3] {

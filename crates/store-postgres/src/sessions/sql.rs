@@ -3,10 +3,10 @@
 /// Adds a row for a session that may not exist.
 pub(super) const ADD: &str =
     "INSERT INTO myclaw.session (partition, key) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-/// Makes an owner, `$3`, of a session that nobody has. Said twice by the same one, it is the owner still.
+/// Makes an owner, `$3`, of a session that nobody has, for `$4` milliseconds. Said twice by the same one, it is the owner still.
 pub(super) const TAKE: &str = "
     UPDATE myclaw.session SET epoch = greatest(epoch + 1, nextval('myclaw.epoch')), owner = $3,
-        lease_until = clock_timestamp() + interval '15 seconds'
+        lease_until = clock_timestamp() + $4 * interval '1 millisecond'
     WHERE partition = $1 AND key = $2 AND (lease_until <= clock_timestamp() OR owner = $3)
     RETURNING id, epoch, last_seq";
 pub(super) const IN_USE: &str = "
@@ -21,9 +21,9 @@ pub(super) const RELEASE: &str = "
     )
     UPDATE myclaw.session SET lease_until = '-infinity', owner = NULL
     WHERE id = $1 AND epoch = $2 AND NOT EXISTS (SELECT FROM gone)";
-/// Makes the leases of sessions longer.
+/// Makes the leases of sessions end in `$3` milliseconds.
 pub(super) const RENEW: &str = "
-    UPDATE myclaw.session SET lease_until = clock_timestamp() + interval '15 seconds'
+    UPDATE myclaw.session SET lease_until = clock_timestamp() + $3 * interval '1 millisecond'
     FROM unnest($1::bigint[], $2::bigint[]) AS mine (id, epoch)
     WHERE session.id = mine.id AND session.epoch = mine.epoch";
 
@@ -83,6 +83,8 @@ pub(super) const LAST_WITH_ID: &str = "
 
 pub(super) const HAS_ANY: &str =
     "SELECT id FROM myclaw.session WHERE partition = $1 AND last_seq > 0 LIMIT 1";
+pub(super) const ALL_KEYS: &str = "
+    SELECT key FROM myclaw.session WHERE partition = $1 AND (last_seq > 0 OR listed IS NOT NULL) ORDER BY key";
 pub(super) const LISTED: &str = "
     SELECT listed, listed_at, in_turn FROM myclaw.session WHERE partition = $1 AND key = $2 AND listed IS NOT NULL";
 /// The list behind a place in it, the latest first.

@@ -69,6 +69,21 @@ pub(super) fn examine(path: &Path) -> Result<(), StoreError> {
     Err(StoreError::Damaged { path: path.to_owned(), reason })
 }
 
+/// See [`super::visit_records`].
+pub(super) fn visit(
+    path: &Path,
+    visit: &mut dyn FnMut(Record) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let connection = open_for_reading(path)?;
+    let sql = format!("SELECT {COLUMNS} FROM records ORDER BY entered, kind, key");
+    let mut statement = connection.prepare(&sql).map_err(failed("read", path))?;
+    let mut rows = statement.query([]).map_err(failed("read", path))?;
+    while let Some(row) = rows.next().map_err(failed("read", path))? {
+        visit(record(row).map_err(failed("read", path))?)?;
+    }
+    Ok(())
+}
+
 /// The record with this id.
 pub(super) fn get(connection: &Connection, id: &RecordId) -> rusqlite::Result<Option<Record>> {
     let sql =

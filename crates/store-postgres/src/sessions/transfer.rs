@@ -1,0 +1,158 @@
+//! Logs that come from files or go there, line by line as they are.
+
+use std::collections::HashSet;
+
+use myclaw_session::rows::{self, RawLog};
+use myclaw_session::{Entry, LockWait, SessionEntry, SessionError, SessionKey};
+use tokio_postgres::types::Type;
+
+use super::PostgresSessions;
+use super::core::{column, now};
+use super::open::{Columns, Opened};
+use super::sql;
+use crate::pool::Parameter;
+use crate::read::stored;
+
+/// Lines that are written or read at once.
+const AT_ONCE: usize = 256;
+
+/// A session whose lines come from elsewhere. It is invisible until it is finished.
+#[derive(Debug)]
+pub struct ImportedSession {
+    opened: Opened,
+    waiting: Columns,
+    written: i64,
+    ids: HashSet<String>,
+    /// Lines that a database cannot hold.
+    pub left_out: usize,
+}
+
+impl PostgresSessions {
+    /// Begins a session that must not exist yet.
+    ///
+    /// # Errors
+    /// It exists, somebody else has it open, or the database cannot be used.
+    pub fn import(&self, key: &SessionKey) -> Result<ImportedSession, SessionError> {
+        let opened = Opened::take(&self.core, key, LockWait::Fail)?;
+        if opened.last > 0 {
+            return Err(SessionError::SessionExists { key: key.clone() });
+        }
+        let (waiting, ids) = (Columns::default(), HashSet::new());
+        Ok(ImportedSession { opened, waiting, written: 0, ids, left_out: 0 })
+    }
+
+    /// The keys of all sessions that exist or are listed.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub fn all_keys(&self) -> Result<Vec<SessionKey>, SessionError> {
+        let named: [Parameter<'_>; 1] = [(&self.core.partition, Type::INT8)];
+        let rows = self.core.rows("list", sql::ALL_KEYS, &named)?;
+        let mut keys = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let key: &str = column(row, 0)?;
+            keys.extend(SessionKey::parse(key).ok());
+        }
+        Ok(keys)
+    }
+
+    /// Passes the lines of a session to `visit`, the header first. False if it does not exist.
+    ///
+    /// # Errors
+    /// The database cannot be used; and those of `visit`.
+    pub fn visit_lines(
+        &self,
+        key: &SessionKey,
+        visit: &mut dyn FnMut(&str) -> Result<(), SessionError>,
+    ) -> Result<bool, SessionError> {
+        let found = self.core.rows_of(key, "read", sql::FIND, &[])?;
+        let Some(row) = found.first() else { return Ok(false) };
+        let (id, last): (i64, i64) = (column(row, 0)?, column(row, 1)?);
+        let header: Option<&str> = column(row, 2)?;
+        header.map_or(Ok(()), &mut *visit)?;
+        let (mut at, page) = (0_i64, stored(AT_ONCE as u64));
+        while at < last {
+            let wanted: [Parameter<'_>; 4] =
+                [(&id, Type::INT8), (&at, Type::INT8), (&page, Type::INT8), (&last, Type::INT8)];
+            let rows = self.core.rows("read", sql::FORWARD, &wanted)?;
+            if rows.is_empty() {
+                break;
+            }
+            for row in &rows {
+                at = column(row, 0)?;
+                visit(column(row, 1)?)?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl ImportedSession {
+    /// Adds a line, without its line feed.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub fn line(&mut self, line: &[u8]) -> Result<(), SessionError> {
+        let body = std::str::from_utf8(line).ok().filter(|body| !body.contains('\0'));
+        let Some(body) = body else {
+            self.left_out += 1;
+            return Ok(());
+        };
+        let place = self.written + stored(self.waiting.len() as u64);
+        let entry = rows::read_entry(line, crate::read::number(place) + 1);
+        // A line that is no entry has no id in the log either. Of two with the same id, readers find the first.
+        let named = entry.as_ref().filter(|_| line.windows(4).any(|part| part == b"\"id\""));
+        let id = named.and_then(Entry::id).map(|id| id.as_str().to_owned());
+        let id = id.filter(|id| self.ids.insert(id.clone()));
+        self.waiting.push(id, entry.as_ref().map_or("other", Columns::kind_of), body.to_owned());
+        if self.waiting.len() >= AT_ONCE { self.flush() } else { Ok(()) }
+    }
+
+    /// Makes the session visible, and lists it with this entry.
+    ///
+    /// # Errors
+    /// The database cannot be used, or somebody else has opened the session.
+    pub fn finish(
+        mut self,
+        log: &RawLog,
+        entry: Option<&SessionEntry>,
+    ) -> Result<(), SessionError> {
+        self.flush()?;
+        let (inherited, at) = (stored(log.inherited), now());
+        let at = entry.map_or(at, |entry| stored(entry.updated_at));
+        let parameters: [Parameter<'_>; 6] = [
+            (&self.opened.id, Type::INT8),
+            (&self.opened.epoch, Type::INT8),
+            (&self.written, Type::INT8),
+            (&log.header, Type::TEXT),
+            (&inherited, Type::INT8),
+            (&at, Type::INT8),
+        ];
+        let core = self.opened.core();
+        if core.rows("write", sql::FINISH, &parameters)?.is_empty() {
+            return Err(SessionError::Fenced { key: log.key.clone() });
+        }
+        let Some(entry) = entry else { return Ok(()) };
+        let listed = self.opened.encode(entry)?;
+        let set: [Parameter<'_>; 4] = [
+            (&self.opened.id, Type::INT8),
+            (&listed, Type::TEXT),
+            (&at, Type::INT8),
+            (&entry.in_turn, Type::BOOL),
+        ];
+        core.rows("list", sql::SET_LISTED, &set).map(drop)
+    }
+
+    fn flush(&mut self) -> Result<(), SessionError> {
+        if self.waiting.len() == 0 {
+            return Ok(());
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut parameters: Vec<Parameter<'_>> =
+            vec![(&self.opened.id, Type::INT8), (&self.written, Type::INT8)];
+        parameters.extend(waiting.parameters());
+        self.opened.core().rows("write", sql::ADD_ENTRIES, &parameters)?;
+        self.written += stored(waiting.len() as u64);
+        Ok(())
+    }
+}
