@@ -15,6 +15,7 @@ pub(crate) mod auth;
 pub(crate) mod backup;
 mod bounds;
 mod channels;
+mod cluster;
 mod config;
 mod cron;
 mod devices;
@@ -40,6 +41,7 @@ pub(crate) use bounds::BoundsArgs;
 pub(crate) use channels::{
     AddChannelArgs, ChannelKind, ChannelsArgs, ChannelsCommand, PairingArgs, PairingCommand,
 };
+pub(crate) use cluster::{ClusterArgs, ClusterCommand, StoreArgs, StoreCommand};
 pub(crate) use config::{ConfigArgs, ConfigCommand};
 pub(crate) use cron::{CronArgs, CronCommand, JobArgs};
 pub(crate) use devices::{DeviceScope, DevicesArgs, DevicesCommand};
@@ -175,6 +177,12 @@ pub(crate) enum Command {
     /// Run the process that is always on: messages of programs and web chats, each answered once
     #[command(long_about = help::GATEWAY, after_long_help = help::GATEWAY_EXAMPLES)]
     Gateway(Later<GatewayArgs>),
+    /// Show and empty the gateways that share a database
+    #[command(long_about = help::CLUSTER, after_long_help = help::CLUSTER_EXAMPLES)]
+    Cluster(Later<ClusterArgs>),
+    /// Create, check, fill and copy the database that several gateways share
+    #[command(long_about = help::STORE, after_long_help = help::STORE_EXAMPLES)]
+    Store(Later<StoreArgs>),
     /// Show and test the channels through which messages arrive: messengers, e-mail, webhooks, a socket
     #[command(long_about = help::CHANNELS, after_long_help = help::CHANNELS_EXAMPLES)]
     Channels(Later<ChannelsArgs>),

@@ -11,6 +11,8 @@ pub(crate) mod approvals;
 pub(crate) mod auth;
 pub(crate) mod backup;
 pub(crate) mod channels;
+#[cfg_attr(not(feature = "postgres"), path = "commands/cluster/unbuilt.rs")]
+pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod cron;

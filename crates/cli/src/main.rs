@@ -9,7 +9,6 @@ use std::process::{ExitCode, Termination};
 
 use crate::args::{Cli, Command};
 use myclaw_front::exit::{CliError, Exit};
-use myclaw_front::home::find_home;
 use myclaw_front::print::note;
 
 fn main() -> ExitCode {
@@ -57,6 +56,8 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Acp(args)) => myclaw_protocols::run_acp(args.0),
         Some(Command::Cron(args)) => commands::cron::run(&args),
         Some(Command::Gateway(args)) => commands::gateway::run(&args),
+        Some(Command::Cluster(args)) => commands::cluster::run(&args),
+        Some(Command::Store(args)) => commands::cluster::store(&args),
         Some(Command::Channels(args)) => commands::channels::run(&args),
         Some(Command::Pairing(args)) => commands::pairing::run(&args),
         Some(Command::Devices(args)) => commands::devices::run(&args),
@@ -70,7 +71,9 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Onboard(args)) => commands::onboard::run(&args),
         Some(Command::Init) => commands::init::run(),
         Some(Command::Config(args)) => commands::config::run(&args),
-        Some(Command::Sessions(args)) => commands::sessions::run(args.0, find_home()?),
+        Some(Command::Sessions(args)) => {
+            commands::sessions::run(args.0, commands::cluster::home_of_sessions()?)
+        }
         Some(Command::Memory(args)) => commands::memory::run(&args),
         Some(Command::Models(args)) => commands::models::run(&args),
         Some(Command::Skills(args)) => commands::skills::run(&args),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use myclaw_llm::outside::harmless;
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 36] = [
+const CRATES: [(&str, &[&str]); 38] = [
     (
         "cli",
         &[
@@ -23,6 +23,7 @@ const CRATES: [(&str, &[&str]); 36] = [
             "front",
             "gateway",
             "delivery",
+            "cluster",
             "gateway-client",
             "host",
             "runner",
@@ -91,6 +92,7 @@ const CRATES: [(&str, &[&str]); 36] = [
             "files",
         ],
     ),
+    ("cluster", &["agent", "store-postgres", "session", "config", "store", "files"]),
     (
         "delivery",
         &[
@@ -332,18 +334,20 @@ fn the_modules_of_a_crate_import_each_other_in_one_direction() {
 
 /// Where the agent's stores are made of directories.
 const STORES: &str = "agent/src/stores.rs";
+/// Where state directories are copied into a database and back.
+const TRANSFER: &str = "cluster/src/transfer.rs";
 /// What makes a store of a path, or says where its files are: the crate that defines it, and the modules of others that may
 /// name it. Everybody else is given `Stores`.
 const MADE_OF_A_PATH: [(&str, &str, &[&str]); 11] = [
-    ("SessionStore", "session", &[STORES]),
+    ("SessionStore", "session", &[STORES, TRANSFER]),
     ("SessionLog", "session", &[]),
     ("SessionIndex", "session", &[]),
     ("FileInbox", "session", &[]),
-    ("transcript_path", "session", &[]),
+    ("transcript_path", "session", &[TRANSFER]),
     // A runner keeps sessions as documents. The agent passes them on to programs that do the same.
     ("JsonSessions", "session", &["runner/src/job.rs", "agent/src/lib.rs"]),
     ("DaySpending", "session", &[STORES, "runner/src/job.rs"]),
-    ("FileBlobs", "session", &[STORES]),
+    ("FileBlobs", "session", &[STORES, TRANSFER]),
     ("FileJobs", "tools", &[STORES]),
     ("in_agent_dir", "auth", &["agent/src/key_stores.rs"]),
     // These look at the rights of the directory and at the room on its disk.
@@ -452,6 +456,8 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
             "import/src/files.rs",
             "import/src/target.rs",
             "gateway-client/src/tls.rs",
+            "cluster/src/address.rs",
+            "cluster/src/transfer.rs",
             "skills/src/find.rs",
         ],
     ),
@@ -488,6 +494,7 @@ const OUTSIDE: [&str; 14] = [
     "gateway",
     "delivery",
     "gateway-client",
+    "cluster",
     "channels",
     "skills",
     "host",

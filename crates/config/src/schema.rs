@@ -171,6 +171,14 @@ impl Config {
         given.filter(|port| *port > 0).unwrap_or(self.gateway.port)
     }
 
+    /// The database of a cluster, or where its address is kept: `MYCLAW_STORE_URL`, else the one in the file. `None` if
+    /// everything is in the state directory.
+    pub fn store_address(&self, environment: &Environment) -> Option<SecretString> {
+        let given = environment.get(myclaw_files::variables::STORE_URL).map(str::trim);
+        let given = given.filter(|address| !address.is_empty()).map(SecretString::from);
+        given.or_else(|| self.gateway.store.clone())
+    }
+
     /// The keys, tokens and passwords in it, as they are written. A key may be written as the place where it is kept
     /// ([`crate::KeySource`]).
     pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
@@ -180,6 +188,7 @@ impl Config {
             .map(|profile| &profile.api_key)
             .chain(own.filter_map(|own| own.api_key.as_ref()))
             .chain(&self.gateway.token)
+            .chain(&self.gateway.store)
             .chain(self.channels.secrets())
             .chain(&self.tools.web.search.api_key)
             .chain(&self.speech.api_key)

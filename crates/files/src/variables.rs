@@ -12,6 +12,10 @@ pub const CONFIG_PATH: &str = "MYCLAW_CONFIG_PATH";
 pub const GATEWAY_PORT: &str = "MYCLAW_GATEWAY_PORT";
 /// The token for `attach --url`.
 pub const GATEWAY_TOKEN: &str = "MYCLAW_GATEWAY_TOKEN";
+/// Replaces `gateway.store`.
+pub const STORE_URL: &str = "MYCLAW_STORE_URL";
+/// How long leases in that database are.
+pub const STORE_LEASE_MS: &str = "MYCLAW_STORE_LEASE_MS";
 /// Where to look for model servers on this machine.
 pub const LOCAL_SERVERS: &str = "MYCLAW_LOCAL_SERVERS";
 /// What is logged to standard error.
@@ -95,6 +99,16 @@ pub const ALL: &[Variable] = &[
     ),
     of(
         Program,
+        STORE_URL,
+        "the database of a cluster, in place of `gateway.store`; see [cluster.md](../operate/cluster.md)",
+    ),
+    of(
+        Program,
+        STORE_LEASE_MS,
+        "how long what a gateway of a cluster holds stays its own after its death, in milliseconds from 1000 to 600000; default `15000`. The same on all machines",
+    ),
+    of(
+        Program,
         LOCAL_SERVERS,
         "where to look for model servers instead of the usual ports: `none`, or pairs such as `ollama=127.0.0.1:11434,lmstudio=127.0.0.1:1234`",
     ),
@@ -126,6 +140,7 @@ pub const ALL: &[Variable] = &[
     of(Tests, "MYCLAW_BACKUPS", "backups of a gateway that works, 6 by default"),
     of(Tests, "MYCLAW_BACKUP_KILLS", "kills of a restore, 12 by default"),
     of(Tests, "MYCLAW_GATEWAY_KILLS", "kills of a gateway with channels"),
+    of(Tests, "MYCLAW_CLUSTER_FAULTS", "faults of three gateways on one PostgreSQL database"),
     of(Tests, "MYCLAW_HOST_KILLS", "kills of a host"),
     of(Tests, "MYCLAW_MCP_KILLS", "kills of a run that uses an MCP server"),
     of(Tests, "MYCLAW_SUBAGENT_KILLS", "kills of a gateway with sub-agents"),

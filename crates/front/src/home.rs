@@ -26,6 +26,21 @@ pub fn find_home() -> Result<Home, CliError> {
     Ok(home)
 }
 
+/// Refuses to work on a session by itself where the sessions are in a database that gateways share: this program would be
+/// neither seen by them nor stopped when it loses the session.
+///
+/// # Errors
+/// The config names such a database.
+pub fn refuse_shared(session: &SessionConfig) -> Result<(), CliError> {
+    match session.config.store_address(&session.home.environment) {
+        Some(_) => Err(CliError::config(
+            "the sessions are in the database of gateway.store, which only gateways open; use `myclaw attach` to talk with \
+             the agent of a gateway",
+        )),
+        None => Ok(()),
+    }
+}
+
 /// Loads the config file and applies the command line.
 ///
 /// # Errors

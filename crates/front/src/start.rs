@@ -9,7 +9,7 @@ use myclaw_session::{CLI_CHANNEL, EntryId, SessionKey};
 
 use crate::args::{ContinueArgs, SessionArgs};
 use crate::exit::CliError;
-use crate::home::{find_home, load_session};
+use crate::home::{find_home, load_session, refuse_shared};
 use crate::resume::shown_directory;
 use crate::sessions::Sessions;
 
@@ -48,7 +48,9 @@ impl Start {
     /// # Errors
     /// As [`crate::home::session_config`]; or the sessions cannot be read.
     pub fn find(args: &SessionArgs, wanted: Wanted) -> Result<Self, CliError> {
-        Self::find_in(find_home()?, args, wanted)
+        let start = Self::find_in(find_home()?, args, wanted)?;
+        refuse_shared(&start.config)?;
+        Ok(start)
     }
 
     /// The same in this home.

@@ -68,6 +68,9 @@ pub enum GatewayError {
     /// The gateway is about to end.
     #[error("the gateway is about to stop; try again when it runs again")]
     Stopping,
+    /// The records are in a database that gateways share, and none runs here.
+    #[error("{0}")]
+    Elsewhere(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

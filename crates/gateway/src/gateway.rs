@@ -1,7 +1,7 @@
 //! The process: opens everything, serves until it is stopped, and closes everything.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use myclaw_delivery::routing::{Pairings, Router};
 use myclaw_delivery::schedule::Runner;
 use myclaw_delivery::sharing::Sharing;
 use myclaw_engine::SystemClock;
+use myclaw_files::LockFile;
 use myclaw_gateway_client::{
     GatewayToken, RunningFile, Say, gateway_address, gateway_directory, store_path,
 };
@@ -63,6 +64,8 @@ pub struct Running {
     /// What the owner has to correct, one line each.
     pub problems: Vec<String>,
     containers: Option<Arc<Containers>>,
+    /// Of the state directory, if the store is elsewhere.
+    _lock: Option<LockFile>,
 }
 
 impl Gateway {
@@ -75,6 +78,21 @@ impl Gateway {
         Self::start_as(home, host, Sharing::Alone).await
     }
 
+    /// Like [`Gateway::start`], with a store that other gateways share. The lock of the state directory's own store is
+    /// held, so that one gateway runs here and programs of this machine find it.
+    ///
+    /// # Errors
+    /// As for [`Gateway::start`].
+    pub async fn start_on(
+        home: Home,
+        host: MakeHost,
+        store: Arc<dyn Store>,
+        sharing: Sharing,
+    ) -> Result<Running, GatewayError> {
+        let opened = open(&home, move |path| Ok((store, Some(SqliteStore::keep_closed(path)?))));
+        Self::begin(opened.await?, home, host, sharing).await
+    }
+
     /// Like [`Gateway::start`], with other gateways on the same store. For tests: an SQLite file is for one process.
     ///
     /// # Errors
@@ -84,7 +102,24 @@ impl Gateway {
         host: MakeHost,
         sharing: Sharing,
     ) -> Result<Running, GatewayError> {
-        let Opened { store, stamp, loaded, token, front } = open(&home, &sharing).await?;
+        let is_alone = sharing == Sharing::Alone;
+        let opened = open(&home, move |path| {
+            let store = match is_alone {
+                true => SqliteStore::open(path)?,
+                false => SqliteStore::open_shared(path, Arc::new(now_ms))?,
+            };
+            Ok((Arc::new(store) as Arc<dyn Store>, None))
+        });
+        Self::begin(opened.await?, home, host, sharing).await
+    }
+
+    async fn begin(
+        opened: Opened,
+        home: Home,
+        host: MakeHost,
+        sharing: Sharing,
+    ) -> Result<Running, GatewayError> {
+        let Opened { store, lock, stamp, loaded, token, front } = opened;
         let (config, found) = (loaded.config, loaded.found);
         let directory = gateway_directory(&home);
         let token_file = config.gateway.token.is_none().then(|| GatewayToken::path(&directory));
@@ -94,7 +129,6 @@ impl Gateway {
         let writing = tokio::task::spawn_blocking(move || written.write(&of_file));
         writing.await.map_err(|error| GatewayError::Internal(error.to_string()))??;
         let url = running.url();
-        let store: Arc<dyn Store> = Arc::new(store);
         let reloads = Reloads::new(&home);
         let current = Current::new(InForce { home, config, found });
         let core = core(Ledger::of(sharing.claims(store)), &current).await?;
@@ -144,6 +178,7 @@ impl Gateway {
             recovered,
             containers,
             problems,
+            _lock: lock,
         })
     }
 }
@@ -187,7 +222,8 @@ async fn core(ledger: Ledger, current: &Arc<Current>) -> Result<Core, GatewayErr
 
 /// What is open before anything else.
 struct Opened {
-    store: SqliteStore,
+    store: Arc<dyn Store>,
+    lock: Option<LockFile>,
     stamp: Stamp,
     loaded: Loaded,
     token: GatewayToken,
@@ -208,20 +244,21 @@ async fn listen(wanted: SocketAddr) -> Result<(TcpListener, SocketAddr), Gateway
     listening.map_err(|error| GatewayError::Listen { address: wanted, reason: error.to_string() })
 }
 
-async fn open(home: &Home, sharing: &Sharing) -> Result<Opened, GatewayError> {
-    let is_alone = *sharing == Sharing::Alone;
+async fn open(
+    home: &Home,
+    open_store: impl FnOnce(&Path) -> Result<(Arc<dyn Store>, Option<LockFile>), StoreError>
+    + Send
+    + 'static,
+) -> Result<Opened, GatewayError> {
     let (path, directory, of_config) = (store_path(home), gateway_directory(home), home.clone());
     let opening = tokio::task::spawn_blocking(move || {
-        let store = match is_alone {
-            true => SqliteStore::open(&path)?,
-            false => SqliteStore::open_shared(&path, Arc::new(now_ms))?,
-        };
+        let (store, lock) = open_store(&path)?;
         // Before the file is read: what changes later is noticed.
         let stamp = Stamp::of(&of_config);
         let loaded = load_checked(&of_config.environment).map_err(AgentError::from)?;
         let token = GatewayToken::find_or_create(&loaded.config, &directory)?;
         let front = Front::read(&of_config, &loaded.config)?;
-        Ok::<_, GatewayError>(Opened { store, stamp, loaded, token, front })
+        Ok::<_, GatewayError>(Opened { store, lock, stamp, loaded, token, front })
     });
     let opened = opening.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
     opened.map_err(|error| match error {

@@ -5,7 +5,8 @@ mod pairing;
 
 use std::sync::Arc;
 
-use myclaw_agent::Home;
+use myclaw_agent::{Home, load_checked};
+use myclaw_delivery::ledger::{Ledger, now_ms};
 use myclaw_gateway_client::store_path;
 use myclaw_store::{SqliteStore, Store, StoreError};
 
@@ -23,15 +24,49 @@ pub fn examine_store(home: &Home) -> Option<Result<(), GatewayError>> {
 /// Opens the store while no gateway runs.
 ///
 /// # Errors
-/// A gateway has it open after all, or it cannot be opened.
+/// A gateway has it open after all, it cannot be opened, or it is a database that a gateway has to open.
 pub(crate) async fn open_store(home: &Home) -> Result<Arc<dyn Store>, GatewayError> {
     let path = store_path(home);
-    let opening = tokio::task::spawn_blocking(move || SqliteStore::open(&path));
+    let environment = home.environment.clone();
+    let opening = tokio::task::spawn_blocking(move || {
+        // A config that cannot be read is reported by those who need it.
+        let loaded = load_checked(&environment).ok();
+        match loaded.and_then(|loaded| loaded.config.store_address(&environment)) {
+            Some(_) => Ok(None),
+            None => SqliteStore::open(&path).map(Some),
+        }
+    });
     let opened = opening.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
-    Ok(Arc::new(opened.map_err(|error| match error {
+    let opened = opened.map_err(|error| match error {
         StoreError::InUse { process_id, .. } => {
             GatewayError::AlreadyRuns { directory: home.paths.state_dir().to_owned(), process_id }
         }
         error => error.into(),
-    })?))
+    })?;
+    let store = opened.ok_or_else(|| {
+        let why = "no gateway runs on this machine, and the records are in the database of gateway.store; start \
+                   `myclaw gateway` here, or use this command on a machine where one runs";
+        GatewayError::Elsewhere(why.to_owned())
+    })?;
+    Ok(Arc::new(store))
+}
+
+/// The messages without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// How many.
+    pub count: usize,
+    /// How long the oldest waits, in milliseconds, by the clock of this machine.
+    pub oldest_ms: Option<u64>,
+}
+
+/// How many messages in this store have no answer.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn waiting(store: Arc<dyn Store>) -> Result<Waiting, GatewayError> {
+    let open = Ledger::new(store).open_messages().await?;
+    let since = open.iter().map(|message| message.row.accepted_at).min();
+    let oldest_ms = since.map(|since| now_ms().saturating_sub(since));
+    Ok(Waiting { count: open.len(), oldest_ms })
 }

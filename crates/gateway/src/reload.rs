@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::{AgentError, Home, load_checked};
-use myclaw_config::Config;
+use myclaw_config::{Config, ExposeSecret as _};
 use myclaw_delivery::channels::{ChannelChanges, Channels};
 use myclaw_delivery::current::{Current, InForce};
 use myclaw_delivery::delivery::Delivery;
@@ -220,6 +220,15 @@ fn needs_restart(first: &InForce, now: &InForce) -> Vec<&'static str> {
     }
     if before.ip() != after.ip() {
         keys.push("gateway.bind");
+    }
+    let store = |of: &InForce| {
+        of.config.store_address(&of.home.environment).map(|it| it.expose_secret().to_owned())
+    };
+    if store(first) != store(now) {
+        keys.push("gateway.store");
+    }
+    if first.config.gateway.node != now.config.gateway.node {
+        keys.push("gateway.node");
     }
     if first.config.logging != now.config.logging {
         keys.push("logging");

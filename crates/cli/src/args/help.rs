@@ -3,6 +3,7 @@
 mod attach;
 mod backup;
 mod channels;
+mod cluster;
 mod devices;
 mod examples;
 mod gateway;
@@ -17,6 +18,7 @@ mod usage;
 pub(super) use attach::*;
 pub(super) use backup::*;
 pub(super) use channels::*;
+pub(super) use cluster::*;
 pub(super) use devices::*;
 pub(super) use examples::*;
 pub(super) use gateway::*;

@@ -16,6 +16,7 @@ use service::Service;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::cluster::Shared;
 use super::host;
 use crate::args::{GatewayArgs, GatewayCommand, InstallArgs, UninstallArgs};
 use myclaw_front::exit::CliError;
@@ -56,7 +57,12 @@ fn serve() -> Result<(), CliError> {
     // Before an update puts another file into its place.
     let program = std::env::current_exe();
     // The gateway reads the config itself; this reports its mistakes, and starts the log.
-    let home = load_session(find_home()?, &SessionOptions::default())?.home;
+    let session = load_session(find_home()?, &SessionOptions::default())?;
+    let shared = Shared::find(&session.home, &session.config)?.map(Arc::new);
+    let home = match &shared {
+        Some(shared) => shared.home(session.home),
+        None => session.home,
+    };
     let interrupts = Interrupts::install()?;
     runtime::raise_file_limit();
     let stop = CancellationToken::new();
@@ -68,7 +74,13 @@ fn serve() -> Result<(), CliError> {
     let serving = async {
         let of_host = home.clone();
         let make: MakeHost = Box::new(move |config| host::options_of(config, &of_host));
-        let running = Gateway::start(home, make).await.map_err(failure)?;
+        let (running, presence) = match &shared {
+            Some(shared) => {
+                let started = shared.start(home, make, stop.clone(), Arc::clone(&say)).await?;
+                (started.0, Some(started.1))
+            }
+            None => (Gateway::start(home, make).await.map_err(failure)?, None),
+        };
         note(format_args!("myclaw: listening on {}", running.url));
         if running.is_everywhere {
             note(format_args!("myclaw: other machines reach it at every address of this one"));
@@ -83,13 +95,21 @@ fn serve() -> Result<(), CliError> {
         for problem in &running.problems {
             note(format_args!("myclaw: {problem}"));
         }
-        let on_config: OnConfig = Arc::new(|home, config| {
+        let of_config = shared.clone();
+        let on_config: OnConfig = Arc::new(move |home, config| {
+            if let Some(shared) = &of_config {
+                shared.use_config(config);
+            }
             // Its secrets stay out of the log.
             if let Ok(agent) = config.resolve_agent(None) {
                 logging::start_with_config(config, &agent, home);
             }
         });
-        Ok(running.serve(Control { stop, reload, say, on_config }).await)
+        let ended = running.serve(Control { stop, reload, say, on_config }).await;
+        if let Some(presence) = presence {
+            presence.leave().await;
+        }
+        Ok(ended)
     };
     match runtime::block_on_threads(armed.unless_quit(serving))?? {
         Ended::Stopped => {

@@ -50,6 +50,19 @@ pub struct GatewayConfig {
     /// Pages of other origins that may use it, such as `https://home.example.org`.
     #[schemars(with = "Vec<NonBlankText>")]
     pub allowed_origins: Vec<HostEntry>,
+    /// The PostgreSQL database that several gateways share, such as `"postgresql://myclaw@db.example.org/myclaw"`, or
+    /// where its address is kept: `file:` and a path, or `env:` and the name of a variable. The variable
+    /// `MYCLAW_STORE_URL` overrides it. Without it, everything is in the state directory.
+    #[serde(with = "values::optional_secret", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<values::SecretText>")]
+    pub store: Option<SecretString>,
+    /// The name of this machine in the cluster, for people; by default its host name.
+    #[serde(
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub node: Option<String>,
     /// Where traces are sent: a span for each run, model call and tool call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<TelemetryConfig>,
@@ -66,6 +79,8 @@ impl Default for GatewayConfig {
             trusted_proxies: Vec::new(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            store: None,
+            node: None,
             telemetry: None,
         }
     }

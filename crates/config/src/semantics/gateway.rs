@@ -1,8 +1,12 @@
 //! Mistakes in where the gateway listens, and whom it trusts.
 
+use std::convert::Infallible;
 use std::str::FromStr;
 
+use secrecy::{ExposeSecret, SecretString};
+
 use super::{Finding, finding, root};
+use crate::KeySource;
 use crate::config_path::ConfigPath;
 use crate::schema::{Bind, Config, HostEntry, HostName, Network, PageOrigin};
 
@@ -21,9 +25,34 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
              gateway.protectedLink to true",
         ));
     }
+    if let Some(written) = &gateway.store {
+        check_store(written, &path, findings);
+    }
     check_list::<Network>(&gateway.trusted_proxies, &path.clone().key("trustedProxies"), findings);
     check_list::<HostName>(&gateway.allowed_hosts, &path.clone().key("allowedHosts"), findings);
     check_list::<PageOrigin>(&gateway.allowed_origins, &path.key("allowedOrigins"), findings);
+}
+
+/// An address that is kept elsewhere is checked when it is read.
+fn check_store(written: &SecretString, path: &ConfigPath, findings: &mut Vec<Finding>) {
+    let source = KeySource::parse(written, |path| Ok::<_, Infallible>(path.into()));
+    let problem = match source {
+        Ok(KeySource::Literal(address)) => {
+            let address = address.expose_secret();
+            let is_known = ["postgresql://", "postgres://"];
+            (!is_known.iter().any(|scheme| address.starts_with(scheme)))
+                .then_some("expected the address of a PostgreSQL database")
+        }
+        Ok(KeySource::Command(_) | KeySource::Keyring { .. }) => {
+            Some("neither a command nor a keyring can hold the address of the database")
+        }
+        Ok(KeySource::Environment(_) | KeySource::File(_)) | Err(_) => None,
+    };
+    if let Some(problem) = problem {
+        let help = "write it as `postgresql://user:password@host/database`, or name a file (`file:PATH`) or a variable \
+                    (`env:NAME`) that holds it; docs/operate/cluster.md";
+        findings.push(finding(path.clone().key("store"), problem, help));
+    }
 }
 
 fn check_list<T: FromStr<Err = &'static str>>(

@@ -11,6 +11,7 @@ use myclaw_engine::{TakenState, incomplete_remark};
 use myclaw_llm::{ContentBlock, StopReason, TextContent, ToolCall};
 use myclaw_session::EntryId;
 use myclaw_speech::AudioFormat;
+use myclaw_store::Held;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
@@ -73,11 +74,14 @@ impl Delivery {
             let mut pause = FIRST_PAUSE;
             // Boxed: a desk waits for most of its life, and holds little then.
             while !held.is_lost()
-                && let Err(error) = Box::pin(self.advance(desk, &mut open)).await
+                && let Err(error) = self.advance_under(&held, desk, &mut open).await
             {
                 let session = desk.session.key().as_str();
                 tracing::error!(session, %error, "messages cannot be worked on; trying again");
-                tokio::time::sleep(pause).await;
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = held.lost() => {}
+                }
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
             if held.is_lost() {
@@ -90,6 +94,21 @@ impl Delivery {
                 return;
             }
         }
+    }
+
+    /// The same as [`Self::advance`]. If the desk is lost meanwhile, its turn ends at once, whatever else waits for the store.
+    async fn advance_under(
+        &self,
+        held: &Held,
+        desk: &Desk,
+        open: &mut Vec<OpenMessage>,
+    ) -> Result<(), GatewayError> {
+        let mut advancing = Box::pin(self.advance(desk, open));
+        tokio::select! {
+            outcome = &mut advancing => return outcome,
+            () = held.lost() => desk.session.abandon(),
+        }
+        advancing.await
     }
 
     /// Moves each message of a desk one step on.
@@ -105,8 +124,9 @@ impl Delivery {
         let places = self.places(desk, open).await?;
         self.settle_answered(desk, open, &places).await?;
         for failure in &failures {
-            if failure.may_pass
-                && !failure.ids.is_empty()
+            // Sessions in a database that others use may be away, or with their former owner for a moment.
+            let is_of_sessions = self.ledger.claims().is_shared() && failure.is_of_sessions();
+            if (is_of_sessions || failure.may_pass && !failure.ids.is_empty())
                 && self.waits_out(desk, failure, open).await?
             {
                 continue;

@@ -8,6 +8,9 @@ use serde_json::json;
 use super::Delivery;
 use super::desk::Desk;
 
+/// How long turns that are abandoned may take to close their sessions.
+const LEAVES_WITHIN: Duration = Duration::from_secs(2);
+
 impl Delivery {
     /// Takes no more messages. Waits for running turns as long as `patience` is not ready, then for nothing.
     pub async fn close(&self, patience: impl Future<Output = ()>) {
@@ -28,8 +31,35 @@ impl Delivery {
             };
             desk.session.config().close_jobs(&on_event).await;
         }
+        self.leave_sessions().await;
         if let Err(error) = self.ledger().claims().release_all().await {
             tracing::warn!(%error, "other gateways wait for the sessions of this one");
         }
     }
+
+    /// Closes the sessions of turns that go on, as a crash would, so that other gateways can open them at once.
+    async fn leave_sessions(&self) {
+        if !self.ledger().claims().is_shared() {
+            return;
+        }
+        let desks: Vec<Arc<Desk>> = self.desks().values().cloned().collect();
+        desks.iter().for_each(|desk| desk.session.abandon());
+        let left = async {
+            for desk in &desks {
+                while is_open(desk).await {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            }
+        };
+        // Their leases run out otherwise.
+        drop(tokio::time::timeout(LEAVES_WITHIN, left).await);
+    }
+}
+
+/// Whether somebody has the session of a desk open.
+async fn is_open(desk: &Desk) -> bool {
+    let sessions = Arc::clone(desk.session.config().home.sessions());
+    let key = desk.session.key().clone();
+    let looking = tokio::task::spawn_blocking(move || sessions.is_in_use(&key));
+    matches!(looking.await, Ok(Ok(true)))
 }

@@ -79,6 +79,13 @@ pub(super) struct RunFailure {
     pub(super) may_pass: bool,
 }
 
+impl RunFailure {
+    /// Whether the session could not be opened, read or written.
+    pub(super) fn is_of_sessions(&self) -> bool {
+        self.class == FailureClass::Session.as_str()
+    }
+}
+
 /// A time in which the models of a session cannot be reached.
 #[derive(Debug, Clone, Copy)]
 struct Outage {

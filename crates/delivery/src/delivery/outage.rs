@@ -23,7 +23,7 @@ impl Delivery {
         failure: &RunFailure,
         open: &[OpenMessage],
     ) -> Result<bool, DeliveryError> {
-        if desk.session.config().agent.max_retries == 0 {
+        if desk.session.config().agent.max_retries == 0 && !failure.is_of_sessions() {
             return Ok(false);
         }
         let Patience::Wait(pause, attempts) = desk.waits_for_models(LONGEST) else {
@@ -34,7 +34,7 @@ impl Delivery {
             session = key,
             seconds = pause.as_secs(),
             error = failure.message,
-            "the model cannot be reached; its messages wait"
+            "the model or the session cannot be reached; its messages wait"
         );
         if attempts >= TOLD_AFTER {
             self.tell_of_wait(failure, open).await?;
@@ -63,8 +63,9 @@ impl Delivery {
         open: &[OpenMessage],
     ) -> Result<(), DeliveryError> {
         let minutes = LONGEST.as_secs() / 60;
+        let what = if failure.is_of_sessions() { "This conversation" } else { "The model" };
         let text = format!(
-            "The model cannot be reached at the moment. I keep trying for {minutes} minutes; you need not send anything again."
+            "{what} cannot be reached at the moment. I keep trying for {minutes} minutes; you need not send anything again."
         );
         let mut told: Vec<&Route> = Vec::new();
         let waiting = open.iter().filter(|message| failure.ids.contains(&message.id.entry()));

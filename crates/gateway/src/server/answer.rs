@@ -1,7 +1,8 @@
 //! The form of answers.
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use myclaw_agent::FailureClass;
 use myclaw_delivery::DeliveryError;
@@ -11,6 +12,9 @@ use myclaw_store::StoreError;
 use serde_json::{Value, json};
 
 use crate::GatewayError;
+
+/// When a client may try again what the store could not do now, in seconds.
+const RETRY_SECONDS: HeaderValue = HeaderValue::from_static("2");
 
 /// What an error says, for protocols that have another form for it.
 #[derive(Clone)]
@@ -51,16 +55,26 @@ pub(super) fn class_of(error: &GatewayError) -> (StatusCode, &'static str) {
         GatewayError::Agent(error) if error.class == FailureClass::Config => {
             (StatusCode::BAD_REQUEST, "config")
         }
-        // The message is not stored. With its id it can be sent again.
-        GatewayError::Store(StoreError::Io { .. }) => (StatusCode::SERVICE_UNAVAILABLE, "storage"),
+        // The message is not stored, or nobody knows. With its id it can be sent again.
+        GatewayError::Store(
+            StoreError::Io { .. } | StoreError::Database { .. } | StoreError::Unconfirmed { .. },
+        ) => (StatusCode::SERVICE_UNAVAILABLE, "storage"),
         _ => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
     }
+}
+
+/// Says when to try again what cannot be done now.
+pub(super) fn with_retry(mut response: Response) -> Response {
+    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(RETRY_AFTER, RETRY_SECONDS);
+    }
+    response
 }
 
 impl IntoResponse for GatewayError {
     fn into_response(self) -> Response {
         let (status, class) = class_of(&self);
-        error(status, class, &self.to_string())
+        with_retry(error(status, class, &self.to_string()))
     }
 }
 

@@ -312,7 +312,7 @@ fn failed(error: &GatewayError) -> Failure {
 /// The answer to a request that asks for what cannot be done.
 fn refusal(failure: Failure) -> Response {
     let (status, body) = failure;
-    (status, Json(body)).into_response()
+    answer::with_retry((status, Json(body)).into_response())
 }
 
 fn failure(error: &GatewayError) -> Response {

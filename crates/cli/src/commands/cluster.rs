@@ -1,0 +1,307 @@
+//! `myclaw cluster` and `myclaw store`, and the gateway on a database that several machines share.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use myclaw_agent::{Home, SessionConfig, SessionOptions};
+use myclaw_cluster::{
+    Address, Cluster, ClusterError, Copied, Node, StateDirectory, Watch, address_of, as_store,
+};
+use myclaw_config::Config;
+use myclaw_delivery::sharing::Sharing;
+use myclaw_gateway::{Gateway, MakeHost, Running, waiting};
+use myclaw_gateway_client::Say;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::gateway::failure;
+use crate::args::{ClusterArgs, ClusterCommand, StoreArgs, StoreCommand};
+use myclaw_front::exit::CliError;
+use myclaw_front::home::{find_home, load_session};
+use myclaw_front::print::{Printer, columns, note};
+use myclaw_front::runtime;
+
+/// How long a gateway tries to reach its database, at its start and in each call.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The same for a command that somebody waits for.
+const SHORT_PATIENCE: Duration = Duration::from_secs(3);
+/// How long a node may take to stop: it gives running turns ten seconds.
+const STOPS_WITHIN: Duration = Duration::from_secs(40);
+/// Between two looks whether it has.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The database that this gateway shares with others, and its place among them.
+pub(crate) struct Shared {
+    cluster: Cluster,
+    configs: watch::Sender<Arc<Config>>,
+}
+
+/// The presence of a gateway in its cluster. It gives signs of life until this is dropped.
+pub(crate) struct Presence {
+    nodes: myclaw_cluster::Nodes,
+    holder: String,
+    _attending: AbortOnDropHandle<()>,
+}
+
+impl Shared {
+    /// The database that the config names; `None` if it names none. Blocks.
+    pub(crate) fn find(home: &Home, config: &Arc<Config>) -> Result<Option<Self>, CliError> {
+        let Some(address) = address(home, config)? else { return Ok(None) };
+        let cluster = Cluster::open(home, config, address, PATIENCE).map_err(of)?;
+        Ok(Some(Self { cluster, configs: watch::Sender::new(Arc::clone(config)) }))
+    }
+
+    /// The home with the stores in the database.
+    pub(crate) fn home(&self, home: Home) -> Home {
+        home.with_stores(self.cluster.stores().clone())
+    }
+
+    /// Starts a gateway among the others. `stop` fires when somebody drains it.
+    pub(crate) async fn start(
+        &self,
+        home: Home,
+        host: MakeHost,
+        stop: CancellationToken,
+        say: Say,
+    ) -> Result<(Running, Presence), CliError> {
+        let store = self.cluster.store().await.map_err(of)?;
+        let holder = self.cluster.holder().to_owned();
+        let sharing = Sharing::Shared { holder: holder.clone(), lease: self.cluster.lease() };
+        let running = Gateway::start_on(home, host, as_store(&store), sharing);
+        let running = running.await.map_err(failure)?;
+        say(&format!("sharing the database {} as {holder}", self.cluster.server()));
+        let address = match running.is_everywhere {
+            true => running.url.replace("127.0.0.1", self.cluster.name()),
+            false => running.url.clone(),
+        };
+        let configs = self.configs.subscribe();
+        let node = Node::new(self.cluster.name(), &holder, &address, &configs.borrow().clone());
+        let (nodes, pause) = (Cluster::nodes(store), self.cluster.lease() / 3);
+        let attending = nodes.clone();
+        let hear = move |heard: Watch| match heard {
+            Watch::Drain => {
+                if !stop.is_cancelled() {
+                    say("somebody drains this gateway; it stops");
+                }
+                stop.cancel();
+            }
+            Watch::OtherConfig(name) => say(&format!(
+                "the config of {name} differs from the one here; give all machines the same file"
+            )),
+        };
+        let attending =
+            tokio::spawn(async move { attending.attend(node, configs, pause, hear).await });
+        Ok((running, Presence { nodes, holder, _attending: AbortOnDropHandle::new(attending) }))
+    }
+
+    /// Heeds a config that is in force from now on.
+    pub(crate) fn use_config(&self, config: &Config) {
+        self.configs.send_replace(Arc::new(config.clone()));
+    }
+}
+
+impl Presence {
+    /// Takes the gateway off the list, after it has given everything back.
+    pub(crate) async fn leave(self) {
+        let Self { nodes, holder, _attending } = self;
+        drop(_attending);
+        if let Err(error) = nodes.leave(&holder).await {
+            note(format_args!(
+                "myclaw: this gateway stays in the list of nodes for a while: {error}"
+            ));
+        }
+    }
+}
+
+/// The home of commands that read sessions: those in the database, if the config names one.
+pub(crate) fn home_of_sessions() -> Result<Home, CliError> {
+    let home = find_home()?;
+    // Sessions can be listed without a config that can be read.
+    let Ok(config) = SessionConfig::load(home.clone(), &SessionOptions::default()) else {
+        return Ok(home);
+    };
+    let Some(address) = address(&home, &config.config)? else { return Ok(home) };
+    let cluster = Cluster::open(&home, &config.config, address, SHORT_PATIENCE).map_err(of)?;
+    Ok(home.with_stores(cluster.stores().clone()))
+}
+
+/// Runs one of the commands about nodes.
+pub(crate) fn run(args: &ClusterArgs) -> Result<(), CliError> {
+    match &args.command {
+        ClusterCommand::Status { json } => status(*json),
+        ClusterCommand::Drain { node } => drain(node),
+    }
+}
+
+/// Runs one of the commands about the database.
+pub(crate) fn store(args: &StoreArgs) -> Result<(), CliError> {
+    match &args.command {
+        StoreCommand::Migrate => {
+            let cluster = opened()?;
+            note(format_args!(
+                "myclaw: the tables in {} have the form of this version",
+                cluster.server()
+            ));
+            Ok(())
+        }
+        StoreCommand::Check { json } => check(*json),
+        StoreCommand::Import { directory } => {
+            let cluster = opened()?;
+            let home = find_home()?;
+            let from = directory.as_deref().unwrap_or(home.paths.state_dir());
+            let copied = cluster.import(&StateDirectory::at(from)).map_err(of)?;
+            say_copied(copied, cluster.server());
+            Ok(())
+        }
+        StoreCommand::Export { directory } => {
+            let copied = opened()?.export(&StateDirectory::at(directory)).map_err(of)?;
+            say_copied(copied, &directory.display().to_string());
+            Ok(())
+        }
+    }
+}
+
+fn say_copied(copied: Copied, to: &str) {
+    let Copied { sessions, waiting, records, files, left_out } = copied;
+    note(format_args!(
+        "myclaw: copied to {to}: {sessions} sessions with {waiting} waiting messages, {records} records, {files} files to send"
+    ));
+    if left_out > 0 {
+        note(format_args!("myclaw: {left_out} damaged lines, logs or files were left out"));
+    }
+}
+
+/// The database, which the config must name.
+fn opened() -> Result<Cluster, CliError> {
+    let session = load_session(find_home()?, &SessionOptions::default())?;
+    let Some(address) = address(&session.home, &session.config)? else {
+        let why = "the config names no database; set gateway.store, or MYCLAW_STORE_URL, to \
+                   postgresql://user:password@host/database (docs/operate/cluster.md)";
+        return Err(CliError::config(why));
+    };
+    Cluster::open(&session.home, &session.config, address, SHORT_PATIENCE).map_err(of)
+}
+
+fn address(home: &Home, config: &Config) -> Result<Option<Address>, CliError> {
+    address_of(home, config).map_err(of)
+}
+
+fn of(error: ClusterError) -> CliError {
+    match error {
+        ClusterError::Config(why) => CliError::config(why),
+        ClusterError::Session(error) => error.into(),
+        error => CliError::failure_of_class("store", error.to_string()),
+    }
+}
+
+fn status(as_json: bool) -> Result<(), CliError> {
+    let cluster = opened()?;
+    let asking = async {
+        let store = cluster.store().await.map_err(of)?;
+        let waiting = waiting(as_store(&store)).await.map_err(failure)?;
+        let nodes = Cluster::nodes(store).all().await.map_err(|error| of(error.into()))?;
+        Ok::<_, CliError>((nodes, waiting))
+    };
+    let (nodes, waiting) = runtime::block_on(asking)??;
+    let lease_ms = u64::try_from(cluster.lease().as_millis()).unwrap_or(u64::MAX);
+    let is_alive = |node: &&myclaw_cluster::NodeState| node.silent_ms <= lease_ms;
+    let mut configs: Vec<&str> =
+        nodes.iter().filter(is_alive).map(|state| state.node.config.as_str()).collect();
+    configs.sort_unstable();
+    configs.dedup();
+    let mut printer = Printer::stdout();
+    if as_json {
+        printer.json(&json!({
+            "database": cluster.server(),
+            "nodes": nodes,
+            "configsDiffer": configs.len() > 1,
+            "openMessages": waiting.count,
+            "oldestOpenMs": waiting.oldest_ms,
+        }))?;
+        return printer.finish();
+    }
+    let oldest = match waiting.oldest_ms {
+        Some(age) => format!(", the oldest for {} s", age / 1_000),
+        None => String::new(),
+    };
+    printer.safe_lines([
+        format!("database    {}", cluster.server()),
+        format!("waiting     {} messages without an answer{oldest}", waiting.count),
+    ])?;
+    if nodes.is_empty() {
+        printer.line("no gateway shares it; start one with `myclaw gateway`")?;
+        return printer.finish();
+    }
+    let row = |state: &myclaw_cluster::NodeState| {
+        let held = |kind: &str| state.leases.get(kind).copied().unwrap_or(0).to_string();
+        let sign = match (is_alive(&state), state.node.is_draining) {
+            (true, false) => format!("{} s ago", state.silent_ms / 1_000),
+            (true, true) => "stopping".to_owned(),
+            (false, _) => format!("NO SIGN for {} s", state.silent_ms / 1_000),
+        };
+        let node = &state.node;
+        let [holder, version, address, config] =
+            [&node.holder, &node.version, &node.address, &node.config].map(Clone::clone);
+        vec![holder, version, address, config, sign, held("desk"), held("account")]
+    };
+    let titles = ["node", "version", "address", "config", "last sign", "sessions", "accounts"]
+        .map(str::to_owned);
+    let rows: Vec<Vec<String>> =
+        std::iter::once(titles.to_vec()).chain(nodes.iter().map(row)).collect();
+    printer.safe_lines(columns(&rows))?;
+    if configs.len() > 1 {
+        printer.line("the configs of these machines differ; give all of them the same file")?;
+    }
+    printer.finish()
+}
+
+fn drain(name: &str) -> Result<(), CliError> {
+    let cluster = opened()?;
+    let draining = async {
+        let nodes = Cluster::nodes(cluster.store().await.map_err(of)?);
+        let asked = nodes.drain(name).await.map_err(|error| of(error.into()))?;
+        if asked.is_empty() {
+            let why = format!("no gateway has the name {name}; `myclaw cluster status` shows them");
+            return Err(CliError::failure_of_class("not_found", why));
+        }
+        let until = Instant::now() + STOPS_WITHIN;
+        loop {
+            let all = nodes.all().await.map_err(|error| of(error.into()))?;
+            if !all.iter().any(|state| asked.contains(&state.node.holder)) {
+                return Ok(asked);
+            }
+            if Instant::now() > until {
+                let why = format!(
+                    "{name} does not stop; if its process is gone, its sessions are free already, and it leaves the list \
+                     within a day"
+                );
+                return Err(CliError::failure(why));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    for holder in runtime::block_on(draining)?? {
+        note(format_args!("myclaw: {holder} has stopped"));
+    }
+    Ok(())
+}
+
+fn check(as_json: bool) -> Result<(), CliError> {
+    let cluster = opened()?;
+    let sessions = cluster.stores().catalog.latest(0)?.1;
+    let mut printer = Printer::stdout();
+    if as_json {
+        printer.json(&json!({"database": cluster.server(), "sessions": sessions}))?;
+    } else {
+        printer.safe_lines([
+            format!(
+                "database    {}: it takes writes, and its tables have the form of this version",
+                cluster.server()
+            ),
+            format!("sessions    {sessions}"),
+        ])?;
+    }
+    printer.finish()
+}

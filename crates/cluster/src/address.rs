@@ -1,0 +1,72 @@
+//! The address of the database, as the config or the environment gives it.
+
+use std::fs;
+use std::time::Duration;
+
+use myclaw_agent::Home;
+use myclaw_config::{Config, Environment, KeySource};
+use myclaw_files::variables;
+use myclaw_store_postgres::Address;
+use secrecy::ExposeSecret;
+
+use crate::ClusterError;
+
+/// How long what a gateway holds stays its own after its death.
+const LEASE: Duration = Duration::from_secs(15);
+/// The shortest and the longest lease, in milliseconds. A lease is renewed three times, over a network.
+const LEASES_MS: std::ops::RangeInclusive<u64> = 1_000..=600_000;
+
+/// The database that the config or the environment names; `None` if everything is in the state directory. Blocks.
+///
+/// # Errors
+/// The address cannot be read.
+pub fn address_of(home: &Home, config: &Config) -> Result<Option<Address>, ClusterError> {
+    let Some(written) = config.store_address(&home.environment) else { return Ok(None) };
+    let resolve = |path: &str| home.paths.resolve_in_config(path);
+    let source = KeySource::parse(&written, resolve)
+        .map_err(|error| ClusterError::Config(format!("gateway.store: {error}")))?;
+    let address = match source {
+        KeySource::Literal(address) => address.expose_secret().to_owned(),
+        KeySource::Environment(name) => match home.environment.get(&name) {
+            Some(address) => address.to_owned(),
+            None => {
+                let why = format!(
+                    "gateway.store names the variable {name}, which is not set; set it to the address of the database"
+                );
+                return Err(ClusterError::Config(why));
+            }
+        },
+        KeySource::File(path) => fs::read_to_string(&path).map_err(|error| {
+            ClusterError::Config(format!(
+                "gateway.store names the file {}, which cannot be read ({error}); write the address of the database into \
+                 it",
+                path.display()
+            ))
+        })?,
+        KeySource::Command(_) | KeySource::Keyring { .. } => {
+            let why = "the address of the database is kept by a command or a keyring; write it into gateway.store or \
+                       MYCLAW_STORE_URL, or name a file (file:PATH) or a variable (env:NAME)";
+            return Err(ClusterError::Config(why.to_owned()));
+        }
+    };
+    let address = Address::parse(address.trim())
+        .map_err(|why| ClusterError::Config(format!("gateway.store: {why}")))?;
+    Ok(Some(address))
+}
+
+/// How long leases are.
+///
+/// # Errors
+/// The variable holds something else.
+pub fn lease_of(environment: &Environment) -> Result<Duration, ClusterError> {
+    let Some(text) = environment.get(variables::STORE_LEASE_MS) else { return Ok(LEASE) };
+    let given = text.trim().parse().ok().filter(|lease| LEASES_MS.contains(lease));
+    given.map(Duration::from_millis).ok_or_else(|| {
+        ClusterError::Config(format!(
+            "{} is {text}; set it to milliseconds from {} to {}, the same on all machines, or remove it",
+            variables::STORE_LEASE_MS,
+            LEASES_MS.start(),
+            LEASES_MS.end(),
+        ))
+    })
+}

@@ -1,0 +1,171 @@
+//! What several machines share: the stores of an agent in a PostgreSQL database, and the nodes that use it.
+//!
+//! | what | where |
+//! |---|---|
+//! | sessions, their inboxes and their list | tables of `store-postgres` |
+//! | the totals of the day, approvals, files to send | records of the trait `Store` |
+//! | workspaces, outputs of tools, background jobs, vectors of notes, keys | files of the machine, because commands and tools work with them there |
+//!
+//! The traits of these stores block, and `Store` does not. So their calls go through the thread that serves the connections
+//! of the sessions ([`Blocking`](blocking::Blocking)).
+//!
+//! This crate does not know the gateway: what runs there gets a store and the name under which it claims things.
+#![forbid(unsafe_code)]
+
+mod address;
+mod approvals;
+mod blocking;
+mod error;
+mod nodes;
+mod outgoing;
+mod spending;
+mod transfer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use myclaw_agent::approvals::ApprovalStore;
+use myclaw_agent::{Home, Stores};
+use myclaw_config::Config;
+use myclaw_files::hex;
+use myclaw_store::{Partition, Store};
+use myclaw_store_postgres::{Options, PostgresSessions, PostgresStore};
+use ring::rand::{SecureRandom, SystemRandom};
+
+pub use address::{address_of, lease_of};
+pub use error::ClusterError;
+pub use myclaw_store_postgres::Address;
+pub use nodes::{Lease, Node, NodeState, Nodes, Watch};
+pub use transfer::{Copied, StateDirectory};
+
+use blocking::Blocking;
+
+/// Directory in the state directory with what tools write in full.
+const SIDE_FILES: &str = "side-files";
+/// Random bytes that tell the starts of a node apart.
+const START_BYTES: usize = 4;
+/// Most connections of the stores whose calls block.
+const FEW: usize = 2;
+
+/// A database that several machines share, and this machine's place in it.
+pub struct Cluster {
+    address: Address,
+    options: Options,
+    sessions: Arc<PostgresSessions>,
+    blocking: Arc<Blocking>,
+    stores: Stores,
+    name: String,
+    holder: String,
+    lease: Duration,
+}
+
+impl Cluster {
+    /// Connects to the database, and creates or updates its tables. Blocks. A call tries for `patience` while the database
+    /// cannot be reached.
+    ///
+    /// # Errors
+    /// The database cannot be reached or used.
+    pub fn open(
+        home: &Home,
+        config: &Config,
+        address: Address,
+        patience: Duration,
+    ) -> Result<Self, ClusterError> {
+        let lease = lease_of(&home.environment)?;
+        // A session is free before what a dead gateway has claimed of it is, so its next holder never waits for it.
+        let options = Options { patience, lease: lease * 2 / 3, ..Options::default() };
+        let scratch = home.paths.state_dir().join(SIDE_FILES);
+        let sessions =
+            PostgresSessions::open(address.clone(), &options, &Partition::MAIN, scratch)?;
+        let sessions = Arc::new(sessions);
+        let few = Options { connections: FEW, ..options.clone() };
+        let blocking = Arc::new(Blocking::open(Arc::clone(&sessions), address.clone(), few)?);
+        let stores = Stores {
+            catalog: Arc::clone(&sessions) as _,
+            side_files: Arc::clone(&sessions) as _,
+            sessions: Arc::clone(&sessions) as _,
+            outgoing: Arc::new(outgoing::RecordedBlobs::new(Arc::clone(&blocking))),
+            spending: Arc::new(spending::RecordedSpending::new(Arc::clone(&blocking))),
+            approvals: ApprovalStore::kept_by(Arc::new(approvals::RecordedApprovals::new(
+                Arc::clone(&blocking),
+            ))),
+            ..home.stores().clone()
+        };
+        let name = config.gateway.node.clone().unwrap_or_else(host_name);
+        let holder = format!("{name}#{}", start_id());
+        Ok(Self { address, options, sessions, blocking, stores, name, holder, lease })
+    }
+
+    /// The stores of an agent, those of the cluster in the database.
+    pub fn stores(&self) -> &Stores {
+        &self.stores
+    }
+
+    pub(crate) fn sessions(&self) -> &PostgresSessions {
+        &self.sessions
+    }
+
+    pub(crate) fn blocking(&self) -> &Blocking {
+        &self.blocking
+    }
+
+    /// The store of the gateway. It works as long as the runtime in which this is called.
+    ///
+    /// # Errors
+    /// The database cannot be reached or used.
+    pub async fn store(&self) -> Result<Arc<PostgresStore>, ClusterError> {
+        Ok(Arc::new(PostgresStore::open(self.address.clone(), self.options.clone()).await?))
+    }
+
+    /// The nodes of the cluster.
+    pub fn nodes(store: Arc<PostgresStore>) -> Nodes {
+        Nodes::new(store)
+    }
+
+    /// The name of this machine, for people.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name under which this process claims things. No other one has it.
+    pub fn holder(&self) -> &str {
+        &self.holder
+    }
+
+    /// How long what a gateway holds stays its own after its death.
+    pub fn lease(&self) -> Duration {
+        self.lease
+    }
+
+    /// The server and the database, for people.
+    pub fn server(&self) -> &str {
+        self.address.server()
+    }
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Cluster")
+            .field("server", &self.server())
+            .field("holder", &self.holder)
+            .finish()
+    }
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+fn start_id() -> String {
+    let mut bytes = [0; START_BYTES];
+    // Without random numbers the number of the process tells the starts of one machine apart.
+    match SystemRandom::new().fill(&mut bytes) {
+        Ok(()) => hex(&bytes),
+        Err(_) => std::process::id().to_string(),
+    }
+}
+
+/// A store as the trait that its users know.
+pub fn as_store(store: &Arc<PostgresStore>) -> Arc<dyn Store> {
+    Arc::clone(store) as Arc<dyn Store>
+}

@@ -1,0 +1,230 @@
+//! The nodes that share a database: which there are, what they hold, and how one is emptied.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use myclaw_config::Config;
+use myclaw_files::hex;
+use myclaw_store::{Change, Place, QueueId, Records, Store, StoreError};
+use myclaw_store_postgres::PostgresStore;
+use ring::digest::{SHA256, digest};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+const NODES: Records<Node> = Records::new(KIND);
+pub(crate) const KIND: &str = "node";
+const QUEUE: &str = "nodes";
+/// Digits of a digest that tell configs apart.
+const DIGEST_DIGITS: usize = 12;
+/// How long a node that gives no sign stays in the list.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A gateway that shares the database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Node {
+    /// The name of the machine.
+    pub name: String,
+    /// The name under which the process claims things.
+    pub holder: String,
+    /// The version of the program.
+    pub version: String,
+    /// Where it listens.
+    pub address: String,
+    /// Tells its config from those of others, without the section `gateway`.
+    pub config: String,
+    /// When it gave its last sign, by the database's clock, in milliseconds since the Unix epoch.
+    pub seen: u64,
+    /// Whether somebody has asked it to stop.
+    #[serde(default)]
+    pub is_draining: bool,
+}
+
+/// A node as the database knows it now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeState {
+    /// The node.
+    #[serde(flatten)]
+    pub node: Node,
+    /// Milliseconds since its last sign.
+    pub silent_ms: u64,
+    /// What it holds: how many things of each kind, such as `desk` and `account`.
+    pub leases: BTreeMap<String, usize>,
+}
+
+/// What one node holds.
+pub type Lease = myclaw_store_postgres::Lease;
+
+/// The nodes of a database.
+#[derive(Clone)]
+pub struct Nodes {
+    store: Arc<PostgresStore>,
+}
+
+/// What a node hears from the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Watch {
+    /// Somebody wants it to stop.
+    Drain,
+    /// Another node has another config: its name.
+    OtherConfig(String),
+}
+
+impl Node {
+    /// This process.
+    pub fn new(name: &str, holder: &str, address: &str, config: &Config) -> Self {
+        Self {
+            name: name.to_owned(),
+            holder: holder.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            address: address.to_owned(),
+            config: config_digest(config),
+            seen: 0,
+            is_draining: false,
+        }
+    }
+}
+
+/// Tells configs apart. Keys and tokens do not count, and neither does what differs from machine to machine.
+pub(crate) fn config_digest(config: &Config) -> String {
+    let mut value = serde_json::to_value(config).unwrap_or_default();
+    if let Some(sections) = value.as_object_mut() {
+        sections.remove("gateway");
+    }
+    let mut digits = hex(digest(&SHA256, value.to_string().as_bytes()).as_ref());
+    digits.truncate(DIGEST_DIGITS);
+    digits
+}
+
+impl Nodes {
+    pub(crate) fn new(store: Arc<PostgresStore>) -> Self {
+        Self { store }
+    }
+
+    /// Gives signs of life of this node every `pause`, until the future is dropped. `configs` has the config in force;
+    /// `hear` is called for what others want.
+    pub async fn attend(
+        &self,
+        mut node: Node,
+        configs: watch::Receiver<Arc<Config>>,
+        pause: Duration,
+        hear: impl Fn(Watch),
+    ) {
+        let mut changes = self.store.watch(QueueId::new(QUEUE));
+        let mut differed: Option<(String, String)> = None;
+        loop {
+            node.config = config_digest(&configs.borrow().clone());
+            match self.sign(&node).await {
+                Ok(true) => hear(Watch::Drain),
+                Ok(false) => {}
+                Err(error) => tracing::warn!(%error, "this node gives no sign; trying again"),
+            }
+            if let Ok(others) = self.others(&node, pause * 4).await {
+                let other = others.into_iter().find(|other| other.config != node.config);
+                let seen = other.map(|other| (other.name, other.config));
+                if let Some((name, _)) = seen.as_ref().filter(|_| seen != differed) {
+                    hear(Watch::OtherConfig(name.clone()));
+                }
+                differed = seen;
+            }
+            // The signs of others are changes too, and are not answered by one.
+            let until = tokio::time::sleep(pause);
+            tokio::pin!(until);
+            loop {
+                tokio::select! {
+                    () = &mut until => break,
+                    () = changes.changed() => {
+                        if matches!(NODES.get(&*self.store, &node.holder).await, Ok(Some(row)) if row.row.is_draining) {
+                            hear(Watch::Drain);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Writes that this node is there. True if it is asked to stop.
+    async fn sign(&self, node: &Node) -> Result<bool, StoreError> {
+        let seen = self.store.now_ms().await?;
+        let place = Place::new(QUEUE, 0);
+        let signed = NODES.update(&*self.store, &node.holder, |known| {
+            let is_draining = known.is_some_and(|known| known.is_draining);
+            Change::put(Node { seen, is_draining, ..node.clone() }, place.clone())
+        });
+        Ok(signed.await?.is_some_and(|signed| signed.row.is_draining))
+    }
+
+    /// The other nodes that gave a sign within `longest`. Removes those that are long gone.
+    async fn others(&self, node: &Node, longest: Duration) -> Result<Vec<Node>, StoreError> {
+        let now = self.store.now_ms().await?;
+        let mut others = Vec::new();
+        for stored in NODES.all(&*self.store, QUEUE).await? {
+            let silent = Duration::from_millis(now.saturating_sub(stored.row.seen));
+            if silent > FORGOTTEN_AFTER {
+                let gone = NODES.remove(&stored.id, stored.version);
+                // Another node may have removed it.
+                drop(self.store.commit(myclaw_store::Batch::of(gone)).await?);
+            } else if silent <= longest && stored.row.holder != node.holder {
+                others.push(stored.row);
+            }
+        }
+        Ok(others)
+    }
+
+    /// Takes this node off the list, at its end.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub async fn leave(&self, holder: &str) -> Result<(), StoreError> {
+        NODES.delete(&*self.store, holder).await
+    }
+
+    /// All nodes with what they hold, by name.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub async fn all(&self) -> Result<Vec<NodeState>, StoreError> {
+        let (now, leases) = (self.store.now_ms().await?, self.store.leases().await?);
+        let mut all = Vec::new();
+        for stored in NODES.all(&*self.store, QUEUE).await? {
+            let node: Node = stored.row;
+            let mut held: BTreeMap<String, usize> = BTreeMap::new();
+            for lease in leases.iter().filter(|lease| lease.owner == node.holder) {
+                *held.entry(lease.id.kind.clone()).or_default() += 1;
+            }
+            all.push(NodeState { silent_ms: now.saturating_sub(node.seen), leases: held, node });
+        }
+        all.sort_by(|one, other| one.node.holder.cmp(&other.node.holder));
+        Ok(all)
+    }
+
+    /// Asks the nodes with this name or holder to stop. Returns their holders.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub async fn drain(&self, name: &str) -> Result<Vec<String>, StoreError> {
+        let mut asked = Vec::new();
+        for stored in NODES.all(&*self.store, QUEUE).await? {
+            if stored.row.name != name && stored.row.holder != name {
+                continue;
+            }
+            let place = Place::new(QUEUE, 0);
+            let change = NODES.update(&*self.store, &stored.row.holder, |known| match known {
+                Some(known) => Change::put(Node { is_draining: true, ..known }, place.clone()),
+                None => Change::Keep,
+            });
+            if change.await?.is_some() {
+                asked.push(stored.row.holder);
+            }
+        }
+        Ok(asked)
+    }
+}
+
+impl std::fmt::Debug for Nodes {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_tuple("Nodes").field(&self.store).finish()
+    }
+}
