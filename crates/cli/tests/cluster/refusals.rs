@@ -1,0 +1,90 @@
+//! Databases that cannot be used, at the start and later, and commands that leave the database to gateways.
+
+use super::*;
+
+/// The message of a command that fails with this code.
+fn refused(machine: &Machine, arguments: &[&str], code: i32) -> String {
+    let output = machine.run(arguments);
+    output.assert_code(code);
+    output.stderr().to_owned()
+}
+
+#[test]
+fn each_reason_why_a_database_cannot_be_used_has_a_message() {
+    let Some((server, url)) = database() else { return };
+    let model = model();
+    let of = |url: &str| Machine::new("one", url, &model);
+    let check = ["store", "check"];
+    let gone = of(&format!("postgresql://myclaw:secret@127.0.0.1:{}/x", free_port()));
+    let said = refused(&gone, &check, 1);
+    assert!(said.contains("cannot be reached") && !said.contains("secret"), "{said}");
+    let said = refused(&of(&url.replace("secret", "wrong")), &check, 1);
+    assert!(said.contains("refuses the login") && !said.contains("wrong@"), "{said}");
+    let said = refused(&of(&format!("{}x", server.url("no"))), &check, 1);
+    assert!(said.contains("create it with createdb"), "{said}");
+    let said = refused(&of(&format!("{url}?sslmode=verify-full")), &check, 1);
+    assert!(said.contains("does not encrypt connections"), "{said}");
+    let said = refused(&of(&format!("{url}?sslmode=prefer")), &check, 3);
+    assert!(said.contains("gateway.store") && said.contains("sslmode=verify-full"), "{said}");
+    let said = refused(&of("mysql://h/d"), &check, 3);
+    assert!(said.contains("expected the address of a PostgreSQL database"), "{said}");
+    let said = refused(&of("env:NO_SUCH_VARIABLE"), &check, 3);
+    assert!(said.contains("NO_SUCH_VARIABLE, which is not set"), "{said}");
+    let said = refused(&of("file:/no/such/file"), &check, 3);
+    assert!(said.contains("/no/such/file, which cannot be read"), "{said}");
+    let said = refused(&of("!pass db"), &check, 3);
+    assert!(said.contains("neither a command nor a keyring"), "{said}");
+    let usable = of(&url);
+    let path = usable.home.write("address", format!("{url}\n"));
+    let from_file = of(&format!("file:{}", path.display()));
+    from_file.run(&check).assert_code(0);
+    let mut command = gone.command(&check);
+    RunningChild::run(command.env("MYCLAW_STORE_URL", &url)).assert_code(0);
+    let mut command = usable.command(&check);
+    let output = RunningChild::run(command.env("MYCLAW_STORE_LEASE_MS", "5"));
+    output.assert_code(3);
+    assert!(output.stderr().contains("milliseconds from 1000 to 600000"), "{}", output.stderr());
+}
+
+#[test]
+fn only_gateways_work_on_sessions_in_a_database() {
+    // Nobody listens there: these commands do not even ask.
+    let model = model();
+    let machine = Machine::new("one", "postgresql://127.0.0.1:1/x", &model);
+    for arguments in [&["run", "hello"][..], &["chat"], &["rpc"], &["acp"]] {
+        let said = refused(&machine, arguments, 3);
+        assert!(said.contains("myclaw attach"), "{arguments:?}: {said}");
+    }
+    let alone = machine.run(&["run", "--no-session", "say <m1>"]);
+    alone.assert_code(0);
+    for arguments in [&["usage"][..], &["devices", "list"], &["pairing", "list"], &["cron", "list"]]
+    {
+        let said = refused(&machine, arguments, 1);
+        assert!(said.contains("no gateway runs on this machine"), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_database_that_is_away_for_a_while_loses_nothing() {
+    let Some((server, url)) = database() else { return };
+    let model = model();
+    let machine = Machine::new("one", &url, &model);
+    let gateway = machine.start();
+    let id = gateway.client.send("main", "a", "say <m1>").unwrap();
+    gateway.client.outcome(&id).unwrap();
+    server.kill();
+    std::thread::scope(|scope| {
+        // It waits for the database rather than being lost.
+        let waiting = scope.spawn(|| gateway.client.send("main", "b", "say <m2>"));
+        std::thread::sleep(std::time::Duration::from_millis(LEASE_MS + 500));
+        server.launch();
+        let id = match waiting.join().unwrap() {
+            Ok(id) => id,
+            Err(_) => gateway.client.send("main", "b", "say <m2>").unwrap(),
+        };
+        assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "re: <m2>");
+    });
+    gateway.stop();
+    let logs = exported(&machine);
+    assert_eq!((count(&logs, "user", "<m2>"), count(&logs, "assistant", "<m2>")), (1, 1));
+}

@@ -1,0 +1,105 @@
+//! A state directory into a database and back.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::*;
+
+/// The logs of a state directory, byte by byte.
+fn logs(state: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut logs = BTreeMap::new();
+    for file in fs::read_dir(state.join("sessions")).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            logs.insert(name, fs::read(&path).unwrap());
+        }
+    }
+    logs
+}
+
+fn without_store(config: &mut Value) {
+    config["gateway"].as_object_mut().unwrap().remove("store");
+}
+
+#[test]
+fn a_state_directory_goes_into_a_database_and_back_with_every_byte() {
+    let Some((_server, url)) = database() else { return };
+    let model = model();
+    let machine = Machine::new("one", &url, &model);
+    machine.configure("one", &model, without_store);
+    let gateway = machine.start();
+    let mut ids = Vec::new();
+    for (session, text) in [("main", "say <m1>"), ("main", "say <m2>"), ("other", "say <m3>")] {
+        let id = gateway.client.send(session, text, text).unwrap();
+        gateway.client.outcome(&id).unwrap();
+        ids.push(id);
+    }
+    gateway.stop();
+    // Lines of an earlier version, of a later one, and of nobody are kept too.
+    let path = machine.home.transcript_path("other");
+    let mut text = fs::read_to_string(&path).unwrap();
+    text.push_str("{\"type\":\"of a later version\",\"x\": 1 }\n\nno JSON at all\n");
+    fs::write(&path, text).unwrap();
+    machine.run(&["sessions", "fork", "agent:main:cli:direct:other", "forked"]);
+    let before = logs(&machine.home.state_directory());
+    let state = machine.home.state_directory();
+    machine.configure("one", &model, |_| {});
+    let imported = machine.run(&["store", "import"]);
+    imported.assert_code(0);
+    assert!(imported.stderr().contains("2 sessions") || imported.stderr().contains("3 sessions"));
+    assert_eq!(logs(&state), before, "the directory stays as it is");
+    let again = machine.run(&["store", "import"]);
+    again.assert_code(1);
+    assert!(again.stderr().contains("is not empty"), "{}", again.stderr());
+
+    let copy = machine.home.path().join("copy");
+    machine.run(&["store", "export", copy.to_str().unwrap()]).assert_code(0);
+    let after = logs(&copy);
+    for name in before.keys().filter(|name| !name.contains("forked")) {
+        let [before, after] = [&before[name], &after[name]].map(|it| String::from_utf8_lossy(it));
+        assert_eq!(before, after, "{name}");
+    }
+    assert_eq!(before.len(), after.len());
+    let full = machine.run(&["store", "export", copy.to_str().unwrap()]);
+    full.assert_code(1);
+    assert!(full.stderr().contains("is not empty"), "{}", full.stderr());
+
+    // A gateway on the database knows the messages, and goes on with the sessions.
+    let gateway = machine.start();
+    assert_eq!(gateway.client.outcome(&ids[2]).unwrap()["reply"], "re: <m3>");
+    let id = gateway.client.send("main", "d", "say <m4>").unwrap();
+    assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "re: <m4>");
+    let busy = machine.run(&["store", "import"]);
+    busy.assert_code(1);
+    gateway.stop();
+
+    one_machine_runs(&copy, &machine, &model, &ids[0]);
+}
+
+/// A gateway without a database runs an exported directory, and knows this message.
+fn one_machine_runs(copy: &Path, machine: &Machine, model: &ModelServer, message: &str) {
+    machine.configure("one", model, without_store);
+    let of_copy = |arguments: &[&str]| {
+        let mut command = machine.command(arguments);
+        command.env("MYCLAW_STATE_DIR", copy).env("MYCLAW_CONFIG_PATH", machine.home.config_path());
+        command
+    };
+    let lists = [
+        machine.command(&["sessions", "list", "--json"]),
+        of_copy(&["sessions", "list", "--json"]),
+    ];
+    let [before, after] = lists.map(|mut command| {
+        let output = RunningChild::run(&mut command);
+        output.assert_code(0);
+        output.stdout().lines().count()
+    });
+    // The copy has what was said since the import too, in a session that both have.
+    assert_eq!(before, after);
+    let child = RunningChild::spawn(&mut of_copy(&["gateway"]));
+    child.wait_for_stderr("listening on http://127.0.0.1:");
+    let gateway = Gateway { child, client: machine.client() };
+    assert_eq!(gateway.client.outcome(message).unwrap()["reply"], "re: <m1>");
+    gateway.stop();
+}
