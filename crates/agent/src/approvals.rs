@@ -109,7 +109,7 @@ impl Approver for SessionApprover {
             };
             // If the question cannot be recorded and the run is killed now, the next run reports the call as
             // interrupted.
-            report(self.on_disk(move |store| store.begin_wait(waiting)).await);
+            report(self.on_disk(move |store| store.begin_wait(&waiting)).await);
             let answer = tokio::time::timeout(self.limit, front_end.decide(request)).await;
             self.forget(&request.session, &request.call.tool_call_id).await;
             match answer {
@@ -182,7 +182,7 @@ impl SessionApprover {
             ts: now_ms(),
             format: GRANT_FORMAT,
         };
-        match report(self.on_disk(move |store| store.grant(grant)).await) {
+        match report(self.on_disk(move |store| store.grant(&grant)).await) {
             Some(()) => Approval::Always(scope),
             None => Approval::Once,
         }

@@ -289,7 +289,7 @@ impl Cluster {
         let is_left = |kind: &str| OF_PROCESSES.contains(&kind) || FILES_ELSEWHERE.contains(&kind);
         let mut waiting = Waiting::default();
         let put = |writes: Vec<Write>| {
-            self.blocking().wait(async |_| done(new.commit(writes.into()).await?))
+            self.blocking().wait(async |_| done(&new.commit(writes.into()).await?))
         };
         for id in ids.into_iter().filter(|id| !is_left(&id.kind)) {
             if let Some(record) = self.blocking().wait(|store| store.get(id))? {
@@ -330,12 +330,12 @@ impl crate::blocking::Blocking {
     }
 
     fn commit(&self, writes: Vec<Write>) -> Result<(), StoreError> {
-        self.wait(async |store| done(store.commit(Batch::from(writes)).await?))
+        self.wait(async |store| done(&store.commit(Batch::from(writes)).await?))
     }
 }
 
 /// Nobody else writes what is copied.
-fn done(commit: Commit) -> Result<(), StoreError> {
+fn done(commit: &Commit) -> Result<(), StoreError> {
     match commit {
         Commit::Done(_) => Ok(()),
         Commit::Refused(_) => Err(StoreError::Contended("that is copied".to_owned())),

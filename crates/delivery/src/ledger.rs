@@ -411,3 +411,23 @@ fn place_of(part: &Outgoing) -> Place {
 fn stored(parts: Vec<(PartId, Outgoing)>, version: Version) -> Vec<UnsentPart> {
     parts.into_iter().map(|(id, row)| Stored::new(id, version, row)).collect()
 }
+
+/// The messages without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// How many.
+    pub count: usize,
+    /// How long the oldest waits, in milliseconds, by the clock of this machine.
+    pub oldest_ms: Option<u64>,
+}
+
+/// How many messages in this store have no answer.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn waiting(store: Arc<dyn Store>) -> Result<Waiting, GatewayError> {
+    let open = Ledger::new(store).open_messages().await?;
+    let since = open.iter().map(|message| message.row.accepted_at).min();
+    let oldest_ms = since.map(|since| now_ms().saturating_sub(since));
+    Ok(Waiting { count: open.len(), oldest_ms })
+}

@@ -29,6 +29,6 @@ pub use containers::MakeHost;
 pub use devices::{DeviceChange, Scope, change_device, list_devices, new_device_code};
 pub use error::GatewayError;
 pub use gateway::{Control, Ended, Gateway, Running};
-pub use offline::{Waiting, change_pairing, cron, examine_store, list_pairings, waiting};
+pub use offline::{change_pairing, cron, examine_store, list_pairings};
 pub use reload::OnConfig;
 pub use tls::{CertificateReport, examine_certificate};

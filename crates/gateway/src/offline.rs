@@ -6,7 +6,6 @@ mod pairing;
 use std::sync::Arc;
 
 use myclaw_agent::{Home, load_checked};
-use myclaw_delivery::ledger::{Ledger, now_ms};
 use myclaw_gateway_client::store_path;
 use myclaw_store::{SqliteStore, Store, StoreError};
 
@@ -49,24 +48,4 @@ pub(crate) async fn open_store(home: &Home) -> Result<Arc<dyn Store>, GatewayErr
         GatewayError::Elsewhere(why.to_owned())
     })?;
     Ok(Arc::new(store))
-}
-
-/// The messages without an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Waiting {
-    /// How many.
-    pub count: usize,
-    /// How long the oldest waits, in milliseconds, by the clock of this machine.
-    pub oldest_ms: Option<u64>,
-}
-
-/// How many messages in this store have no answer.
-///
-/// # Errors
-/// The store cannot be read.
-pub async fn waiting(store: Arc<dyn Store>) -> Result<Waiting, GatewayError> {
-    let open = Ledger::new(store).open_messages().await?;
-    let since = open.iter().map(|message| message.row.accepted_at).min();
-    let oldest_ms = since.map(|since| now_ms().saturating_sub(since));
-    Ok(Waiting { count: open.len(), oldest_ms })
 }

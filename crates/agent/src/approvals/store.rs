@@ -271,7 +271,7 @@ impl ApprovalStore {
         self.change(|document| document.always.retain(|grant| !is_meant(grant)))
     }
 
-    pub(super) fn grant(&self, grant: Grant) -> Result<(), StoreError> {
+    pub(super) fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
         self.change(|document| {
             // The answer to a question that was asked again replaces the old one.
             let is_renewed =
@@ -285,7 +285,7 @@ impl ApprovalStore {
         })
     }
 
-    pub(super) fn begin_wait(&self, waiting: WaitingApproval) -> Result<(), StoreError> {
+    pub(super) fn begin_wait(&self, waiting: &WaitingApproval) -> Result<(), StoreError> {
         self.change(|document| {
             let is_same = |old: &WaitingApproval| {
                 old.session == waiting.session && old.tool_call_id == waiting.tool_call_id

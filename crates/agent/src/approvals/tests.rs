@@ -46,13 +46,13 @@ fn an_old_answer_does_not_hold_and_the_new_one_replaces_it() {
     let digests = || -> Vec<String> {
         store.list().unwrap().0.into_iter().map(|grant| grant.digest).collect()
     };
-    store.grant(grant("old", "me", "ls", GRANT_FORMAT - 1)).unwrap();
-    store.grant(grant("other", "me", "pwd", GRANT_FORMAT - 1)).unwrap();
+    store.grant(&grant("old", "me", "ls", GRANT_FORMAT - 1)).unwrap();
+    store.grant(&grant("other", "me", "pwd", GRANT_FORMAT - 1)).unwrap();
     assert!(!covers("me", "old"));
-    store.grant(grant("new", "me", "ls", GRANT_FORMAT)).unwrap();
+    store.grant(&grant("new", "me", "ls", GRANT_FORMAT)).unwrap();
     assert_eq!(digests(), ["other", "new"]);
     assert!(covers("me", "new") && !covers("you", "new") && !covers("me", "other"));
-    store.grant(grant("new", "you", "ls", GRANT_FORMAT)).unwrap();
+    store.grant(&grant("new", "you", "ls", GRANT_FORMAT)).unwrap();
     assert_eq!(digests(), ["other", "new", "new"]);
 }
 
@@ -142,7 +142,7 @@ async fn a_no_withdraws_what_was_given_for_the_same_command_or_before_a_change()
             let call = format!("{digest} {audience}");
             approver
                 .store
-                .grant(Grant { command_id, ..grant(digest, audience, &call, GRANT_FORMAT) })
+                .grant(&Grant { command_id, ..grant(digest, audience, &call, GRANT_FORMAT) })
                 .unwrap();
         }
         assert_eq!(approver.decide(&asked).await, answer);

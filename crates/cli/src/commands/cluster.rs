@@ -8,15 +8,15 @@ use myclaw_cluster::{
     Address, Cluster, ClusterError, Copied, Node, StateDirectory, Watch, address_of, as_store,
 };
 use myclaw_config::Config;
+use myclaw_delivery::ledger::waiting;
 use myclaw_delivery::sharing::Sharing;
-use myclaw_gateway::{Gateway, MakeHost, Running, waiting};
+use myclaw_gateway::{Gateway, GatewayError, MakeHost, Running};
 use myclaw_gateway_client::Say;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::gateway::failure;
 use crate::args::{ClusterArgs, ClusterCommand, StoreArgs, StoreCommand};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::{find_home, load_session};
@@ -65,12 +65,15 @@ impl Shared {
         host: MakeHost,
         stop: CancellationToken,
         say: Say,
-    ) -> Result<(Running, Presence), CliError> {
-        let store = self.cluster.store().await.map_err(of)?;
+    ) -> Result<(Running, Presence), GatewayError> {
+        let store = self.cluster.store().await.map_err(|error| match error {
+            ClusterError::Store(error) => GatewayError::Store(error),
+            error => GatewayError::Elsewhere(error.to_string()),
+        })?;
         let holder = self.cluster.holder().to_owned();
         let sharing = Sharing::Shared { holder: holder.clone(), lease: self.cluster.lease() };
         let running = Gateway::start_on(home, host, as_store(&store), sharing);
-        let running = running.await.map_err(failure)?;
+        let running = running.await?;
         say(&format!("sharing the database {} as {holder}", self.cluster.server()));
         let address = match running.is_everywhere {
             true => running.url.replace("127.0.0.1", self.cluster.name()),
@@ -200,7 +203,8 @@ fn status(as_json: bool) -> Result<(), CliError> {
     let cluster = opened()?;
     let asking = async {
         let store = cluster.store().await.map_err(of)?;
-        let waiting = waiting(as_store(&store)).await.map_err(failure)?;
+        let waiting = waiting(as_store(&store)).await;
+        let waiting = waiting.map_err(|error| CliError::failure(error.to_string()))?;
         let nodes = Cluster::nodes(store).all().await.map_err(|error| of(error.into()))?;
         Ok::<_, CliError>((nodes, waiting))
     };

@@ -76,7 +76,8 @@ fn serve() -> Result<(), CliError> {
         let make: MakeHost = Box::new(move |config| host::options_of(config, &of_host));
         let (running, presence) = match &shared {
             Some(shared) => {
-                let started = shared.start(home, make, stop.clone(), Arc::clone(&say)).await?;
+                let started = shared.start(home, make, stop.clone(), Arc::clone(&say)).await;
+                let started = started.map_err(failure)?;
                 (started.0, Some(started.1))
             }
             None => (Gateway::start(home, make).await.map_err(failure)?, None),

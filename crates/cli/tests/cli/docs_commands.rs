@@ -139,6 +139,8 @@ const NOT_RUN: [(&str, &[&str]); 7] = [
             "mcp login",
             "mcp test files",
             "runner --download-weights",
+            "cluster",
+            "store",
         ],
     ),
     (

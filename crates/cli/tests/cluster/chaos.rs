@@ -158,10 +158,12 @@ fn settle(promised: &HashMap<u64, String>, machines: &[Machine], seed: u64) {
         let outcome = loop {
             match client.outcome(id) {
                 Ok(outcome) if outcome["state"] != "open" => break outcome,
-                _ if begun.elapsed() < SETTLED => {}
                 open => {
-                    machines.iter().for_each(show_log);
-                    panic!("seed {seed}: <m{number}> stays open: {open:?}");
+                    let is_late = begun.elapsed() >= SETTLED;
+                    if is_late {
+                        machines.iter().for_each(show_log);
+                    }
+                    assert!(!is_late, "seed {seed}: <m{number}> stays open: {open:?}");
                 }
             }
         };

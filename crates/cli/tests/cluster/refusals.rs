@@ -6,7 +6,7 @@ use super::*;
 fn refused(machine: &Machine, arguments: &[&str], code: i32) -> String {
     let output = machine.run(arguments);
     output.assert_code(code);
-    output.stderr().to_owned()
+    output.stderr()
 }
 
 #[test]

@@ -38,8 +38,8 @@ fn an_answer_holds_for_its_digest_and_its_sessions_until_it_is_revoked() {
     let store = ApprovalStore::in_state_dir(&state);
     assert!(!store.covers("agent:main:cli", &digest(1)).unwrap());
 
-    store.grant(grant(1)).unwrap();
-    store.grant(grant(1)).unwrap();
+    store.grant(&grant(1)).unwrap();
+    store.grant(&grant(1)).unwrap();
     let again = ApprovalStore::in_state_dir(&state);
     assert!(again.covers("agent:main:cli", &digest(1)).unwrap());
     assert!(!again.covers("agent:main:cli", &digest(2)).unwrap());
@@ -56,8 +56,8 @@ fn an_answer_holds_for_its_digest_and_its_sessions_until_it_is_revoked() {
 fn a_question_waits_until_it_is_answered() {
     let home = tempfile::tempdir().unwrap();
     let store = ApprovalStore::in_state_dir(home.path());
-    store.begin_wait(waiting("a", "call_1")).unwrap();
-    store.begin_wait(waiting("b", "call_1")).unwrap();
+    store.begin_wait(&waiting("a", "call_1")).unwrap();
+    store.begin_wait(&waiting("b", "call_1")).unwrap();
     assert!(store.waits("a", "call_1").unwrap() && !store.waits("a", "call_2").unwrap());
     store.end_wait("a", "call_1").unwrap();
     assert!(!store.waits("a", "call_1").unwrap() && store.waits("b", "call_1").unwrap());
@@ -68,7 +68,7 @@ fn the_lists_are_bounded_and_lose_their_oldest_entries() {
     let home = tempfile::tempdir().unwrap();
     let store = ApprovalStore::in_state_dir(home.path());
     store.change(|kept| kept.always = (0..MAX_GRANTS).map(grant).collect()).unwrap();
-    store.grant(grant(MAX_GRANTS)).unwrap();
+    store.grant(&grant(MAX_GRANTS)).unwrap();
     let (always, _) = store.list().unwrap();
     assert_eq!((always.len(), always[0].ts), (MAX_GRANTS, 1));
 }
@@ -82,7 +82,7 @@ fn a_file_that_cannot_be_read_approves_nothing_and_is_not_overwritten() {
         fs::write(&path, text).unwrap();
         let message = store.covers("agent:main:cli", &digest(1)).unwrap_err().to_string();
         assert!(message.contains(expected), "{message}");
-        assert!(store.grant(grant(1)).is_err());
+        assert!(store.grant(&grant(1)).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
     assert!(store.clear().is_err(), "the file of a later version stays");
@@ -106,10 +106,10 @@ fn answers_of_the_first_format_are_listed_as_old_and_hold_for_nothing() {
     assert_eq!(listed(&store), [true]);
     assert!(!store.covers("agent:main:cli", &digest(1)).unwrap());
     // Another question is answered, and then the old one once more.
-    store.grant(Grant { call: "ls".to_owned(), ..grant(2) }).unwrap();
+    store.grant(&Grant { call: "ls".to_owned(), ..grant(2) }).unwrap();
     assert_eq!(listed(&store), [true, false]);
     assert!(!store.covers("agent:main:cli", &digest(1)).unwrap());
-    store.grant(grant(3)).unwrap();
+    store.grant(&grant(3)).unwrap();
     assert_eq!(listed(&store), [false, false]);
     assert!(store.covers("agent:main:cli", &digest(3)).unwrap());
     assert_eq!(store.revoke(&grant(3).digest).unwrap().len(), 1);
@@ -119,14 +119,14 @@ fn answers_of_the_first_format_are_listed_as_old_and_hold_for_nothing() {
 fn approvals_in_memory_hold_for_all_copies_and_end_with_them() {
     let store = ApprovalStore::in_memory();
     let copy = store.clone();
-    store.grant(grant(1)).unwrap();
-    store.grant(grant(2)).unwrap();
-    copy.begin_wait(waiting("a", "call_1")).unwrap();
+    store.grant(&grant(1)).unwrap();
+    store.grant(&grant(2)).unwrap();
+    copy.begin_wait(&waiting("a", "call_1")).unwrap();
     assert!(copy.covers("agent:main:cli", &digest(1)).unwrap());
     assert!(!copy.covers("agent:other:cli", &digest(1)).unwrap());
     assert!(store.waits("a", "call_1").unwrap());
     assert_eq!(store.revoke(&"0".repeat(63)).unwrap(), [grant(1), grant(2)]);
-    store.grant(grant(3)).unwrap();
+    store.grant(&grant(3)).unwrap();
     assert_eq!(copy.list().unwrap(), (vec![grant(3)], vec![waiting("a", "call_1")]));
     copy.end_wait("a", "call_1").unwrap();
     assert_eq!(store.clear().unwrap(), 1);

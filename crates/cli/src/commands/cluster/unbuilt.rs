@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use myclaw_agent::{Home, SessionConfig, SessionOptions};
 use myclaw_config::Config;
-use myclaw_gateway::{MakeHost, Running};
+use myclaw_gateway::{GatewayError, MakeHost, Running};
 use myclaw_gateway_client::Say;
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +33,7 @@ impl Shared {
         _host: MakeHost,
         _stop: CancellationToken,
         _say: Say,
-    ) -> Result<(Running, Presence), CliError> {
+    ) -> Result<(Running, Presence), GatewayError> {
         match *self {}
     }
 
