@@ -425,7 +425,7 @@ pub struct Waiting {
 ///
 /// # Errors
 /// The store cannot be read.
-pub async fn waiting(store: Arc<dyn Store>) -> Result<Waiting, GatewayError> {
+pub async fn waiting(store: Arc<dyn Store>) -> Result<Waiting, DeliveryError> {
     let open = Ledger::new(store).open_messages().await?;
     let since = open.iter().map(|message| message.row.accepted_at).min();
     let oldest_ms = since.map(|since| now_ms().saturating_sub(since));
