@@ -275,7 +275,8 @@ export function Ask({ question, onAnswer }: AskProps) {
       <header>
         <Icon name="question" />
         <h3>
-          Allow <code>{question.toolName}</code>?
+          {question.wants ? "Answer" : "Allow"} <code>{question.toolName}</code>
+          {question.wants ? "" : "?"}
         </h3>
         <span class="muted">{seconds > 0 ? `${duration(seconds * 1_000)} left` : "time is over"}</span>
       </header>
@@ -287,7 +288,7 @@ export function Ask({ question, onAnswer }: AskProps) {
         </>
       )}
       <dl class="arguments">{facts(question.shown)}</dl>
-      {question.always ? (
+      {question.wants ? null : question.always ? (
         question.always.map((scope) => (
           <p key={scope.kind} class="muted">
             “{scopeNames[scope.kind]}” covers {scope.covers}.
@@ -297,20 +298,61 @@ export function Ask({ question, onAnswer }: AskProps) {
         <p class="muted">This cannot be allowed for good.</p>
       )}
       {error && <p class="error">{error}</p>}
-      <div class="buttons">
-        <button type="button" class="primary" disabled={isSent} onClick={() => answer({ answer: "once" })}>
-          Allow once
-        </button>
-        {question.always?.map((scope) => (
-          <button key={scope.kind} type="button" disabled={isSent} onClick={() => answer({ answer: "always", scope: scope.kind })}>
-            {scopeNames[scope.kind]}
+      {question.wants ? (
+        <Words wants={question.wants} isSent={isSent} onAnswer={answer} />
+      ) : (
+        <div class="buttons">
+          <button type="button" class="primary" disabled={isSent} onClick={() => answer({ answer: "once" })}>
+            Allow once
           </button>
-        ))}
-        <input type="text" aria-label="Why not, for the agent" placeholder="Why not (optional)" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
-        <button type="button" class="danger" disabled={isSent} onClick={() => answer({ answer: "no", ...(reason.trim() && { reason }) })}>
-          No
-        </button>
-      </div>
+          {question.always?.map((scope) => (
+            <button key={scope.kind} type="button" disabled={isSent} onClick={() => answer({ answer: "always", scope: scope.kind })}>
+              {scopeNames[scope.kind]}
+            </button>
+          ))}
+          <input type="text" aria-label="Why not, for the agent" placeholder="Why not (optional)" value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
+          <button type="button" class="danger" disabled={isSent} onClick={() => answer({ answer: "no", ...(reason.trim() && { reason }) })}>
+            No
+          </button>
+        </div>
+      )}
     </section>
+  );
+}
+
+interface WordsProps {
+  wants: NonNullable<Question["wants"]>;
+  isSent: boolean;
+  onAnswer: (answer: Answer) => void;
+}
+
+/** The answer in words to a question that wants some. */
+function Words({ wants, isSent, onAnswer }: WordsProps) {
+  const [words, setWords] = useState("");
+  const choices = wants.choices ?? [];
+  return (
+    <form
+      class="buttons"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onAnswer({ answer: "words", words });
+      }}
+    >
+      <input type="text" aria-label={wants.label} placeholder={wants.without ? `empty for ${wants.without}` : wants.label} required={!wants.without} value={words} onInput={(event) => setWords(event.currentTarget.value)} />
+      {choices.map((choice) => (
+        <button key={choice} type="button" disabled={isSent} onClick={() => setWords(choice)}>
+          {choice}
+        </button>
+      ))}
+      <button type="submit" class="primary" disabled={isSent}>
+        Send
+      </button>
+      <button type="button" class="danger" disabled={isSent} onClick={() => onAnswer({ answer: "no" })}>
+        Decline
+      </button>
+      <button type="button" disabled={isSent} onClick={() => onAnswer({ answer: "cancel" })}>
+        Close
+      </button>
+    </form>
   );
 }

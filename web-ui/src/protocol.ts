@@ -71,9 +71,10 @@ export interface Fact {
 export type Scope = "call" | "path" | "directory";
 
 export interface Answer {
-  answer: "once" | "always" | "no";
+  answer: "once" | "always" | "no" | "words" | "cancel";
   scope?: Scope;
   reason?: string;
+  words?: string;
 }
 
 export interface Question {
@@ -85,6 +86,8 @@ export interface Question {
   shown: Fact[];
   changes?: Fact[];
   always?: { kind: Scope; covers: string }[];
+  /** The words that answer it; then there is no yes. */
+  wants?: { label: string; choices?: string[]; without?: string };
   askedAt: number;
   expiresAt: number;
 }

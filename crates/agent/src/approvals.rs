@@ -106,6 +106,7 @@ impl Approver for SessionApprover {
                 call: summary(request),
                 reason: request.reason.clone(),
                 ts: now_ms(),
+                begun: None,
             };
             // If the question cannot be recorded and the run is killed now, the next run reports the call as
             // interrupted.

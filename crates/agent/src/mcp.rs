@@ -94,7 +94,8 @@ impl SessionConfig {
         let asker = approver.map(|approver| {
             let session = Arc::new(self.session_key.clone());
             let limit = Duration::from_secs(self.config.tools.approvals.timeout_seconds);
-            Arc::new(UserOf { approver: Arc::clone(approver), session, limit }) as Arc<dyn Asker>
+            let (approver, store) = (Arc::clone(approver), self.home.stores().approvals.clone());
+            Arc::new(UserOf { approver, session, store, limit }) as Arc<dyn Asker>
         });
         let tools = move || approved_tools(&session.mcp_servers(), asker.as_ref());
         let tools = blocking(tools).await?;

@@ -3,7 +3,7 @@
 //! A question's id is a digest of the call that would run and of what the owner is shown. So an answer holds for exactly
 //! that call, and an answer that was meant for another one finds no question.
 
-use myclaw_agent::approvals;
+use myclaw_agent::approvals::{self, WrittenAnswer};
 use myclaw_engine::{Approval, ApprovalRequest, ScopeKind};
 use myclaw_files::hex;
 use std::collections::{BTreeMap, HashMap};
@@ -37,6 +37,21 @@ pub enum Answer {
     Always,
     /// It does not run.
     No,
+    /// The words that the question wants.
+    Words,
+    /// The question is closed without an answer.
+    Cancel,
+}
+
+impl Answer {
+    /// Whether it is one to a question, which wants words or not.
+    fn fits(self, wants_words: bool) -> bool {
+        match self {
+            Self::Once | Self::Always => !wants_words,
+            Self::Words => wants_words,
+            Self::No | Self::Cancel => true,
+        }
+    }
 }
 
 /// An answer with what it says in addition.
@@ -50,6 +65,32 @@ pub struct FullAnswer {
     /// Why not, for the model.
     #[serde(default)]
     pub reason: Option<String>,
+    /// The words that the question wants; none if they are left out.
+    #[serde(default)]
+    pub words: Option<String>,
+}
+
+impl From<WrittenAnswer> for FullAnswer {
+    fn from(written: WrittenAnswer) -> Self {
+        let (mut scope, mut reason, mut words) = (None, None, None);
+        let answer = match written {
+            WrittenAnswer::Once => Answer::Once,
+            WrittenAnswer::Always(wanted) => {
+                scope = wanted;
+                Answer::Always
+            }
+            WrittenAnswer::No(why) => {
+                reason = why;
+                Answer::No
+            }
+            WrittenAnswer::Said(said) => {
+                words = Some(said);
+                Answer::Words
+            }
+            WrittenAnswer::Cancel => Answer::Cancel,
+        };
+        Self { answer, scope, reason, words }
+    }
 }
 
 /// Why an answer does not count.
@@ -198,7 +239,8 @@ impl Questions {
     pub fn answer(&self, id: &str, given: FullAnswer, by: String) -> Result<Question, AnswerError> {
         let mut open = self.open.lock();
         let question = &open.get(id).ok_or(AnswerError::NoQuestion)?.question;
-        if given.answer == Answer::Always && !question.shown.offers(given.scope) {
+        let is_offered = given.answer != Answer::Always || question.shown.offers(given.scope);
+        if !is_offered || !given.answer.fits(question.shown.wants.is_some()) {
             return Err(AnswerError::NotOffered);
         }
         let Open { question, answered } = open.remove(id).ok_or(AnswerError::NoQuestion)?;
@@ -263,6 +305,8 @@ impl Waiting<'_> {
             Answer::Once => Approval::Once,
             Answer::Always => request.always(given.scope).unwrap_or(Approval::Once),
             Answer::No => denied(&approvals::refusal(given.reason.as_deref())),
+            Answer::Words => Approval::Said { words: given.words.clone().unwrap_or_default() },
+            Answer::Cancel => Approval::Cancelled,
         }
     }
 }

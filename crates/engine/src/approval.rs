@@ -11,7 +11,7 @@ use myclaw_session::SessionKey;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{PreparedCall, RunId, ShownFact};
+use crate::{PreparedCall, RunId, ShownFact, WantedWords};
 
 /// Decides about tool calls that need an approval.
 pub trait Approver: Send + Sync {
@@ -73,14 +73,16 @@ pub struct ApprovalRequest {
     pub changes: Vec<ShownFact>,
     /// See [`ApprovalTerms::command_id`].
     pub command_id: Option<String>,
+    /// The words that answer it. Then it is answered with [`Approval::Said`] and not with a yes.
+    pub wants: Option<WantedWords>,
 }
 
 impl ApprovalRequest {
     /// A request that shows nothing yet and cannot be approved for good.
     pub fn new(session: Arc<SessionKey>, call: PreparedCall, reason: impl Into<String>) -> Self {
         let (shown, always, changes) = Default::default();
-        let reason = reason.into();
-        Self { session, run: None, call, reason, shown, always, changes, command_id: None }
+        let (reason, run, command_id, wants) = (reason.into(), None, None, None);
+        Self { session, run, call, reason, shown, always, changes, command_id, wants }
     }
 
     /// The answer "always" with the scope of this kind, or with the least one; `None` if the question does not offer it.
@@ -265,6 +267,13 @@ pub enum Approval {
         /// The reason, for the model to read.
         reason: String,
     },
+    /// The words that [`ApprovalRequest::wants`]; empty if the user gives none.
+    Said {
+        /// As the user wrote them.
+        words: String,
+    },
+    /// The user closed the question without an answer. The call is not made.
+    Cancelled,
 }
 
 #[cfg(test)]

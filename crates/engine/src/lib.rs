@@ -41,6 +41,7 @@ mod switch;
 mod tool;
 mod transcript;
 mod turn;
+mod wanted;
 mod window;
 mod workspace;
 mod written_call;
@@ -93,5 +94,6 @@ pub use tool::{
 };
 pub use transcript::message_to_row;
 pub use turn::{CompactionOutcome, CompactionReport, utc_day};
+pub use wanted::WantedWords;
 pub use workspace::{BOOTSTRAP_NAMES, PromptFiles};
 pub use written_call::{cleaned_name, written_call};

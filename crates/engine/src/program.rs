@@ -8,7 +8,7 @@ use myclaw_llm::{AnswerOptions, Message, ToolCall, ToolSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{Tool, ToolError, ToolInvocation, ToolOutput};
+use crate::{Tool, ToolContext, ToolError, ToolInvocation, ToolOutput};
 
 /// The result of a call that was handed over, for the model.
 const HANDED_OVER: &str = "The program that sent the message makes this call. Its result comes with the program's next message.";
@@ -54,6 +54,7 @@ impl Tool for ProgramTool {
         &'a self,
         call: &'a ToolCall,
         _asked_at: u64,
+        _context: &'a ToolContext,
     ) -> BoxFuture<'a, Option<ToolOutput>> {
         let output = call.invalid_arguments.is_none().then(handed_over);
         Box::pin(std::future::ready(output))

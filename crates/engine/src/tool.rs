@@ -89,8 +89,9 @@ pub trait Tool: Send + Sync {
         &'a self,
         call: &'a ToolCall,
         asked_at: u64,
+        context: &'a ToolContext,
     ) -> BoxFuture<'a, Option<ToolOutput>> {
-        let _ = (call, asked_at);
+        let _ = (call, asked_at, context);
         Box::pin(std::future::ready(None))
     }
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use common::{Bench, EchoTool, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    Hook, HookError, PreparedCall, Tool, ToolError, ToolInvocation, ToolOutput, ToolUpdate,
+    Hook, HookError, PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolOutput,
+    ToolUpdate,
 };
 use myclaw_llm::{ContentBlock, ToolCall, ToolSchema};
 use myclaw_testkit::{Reply, WireFormat};
@@ -43,7 +44,12 @@ impl Tool for Leaky {
         })
     }
 
-    fn recall<'a>(&'a self, _: &'a ToolCall, _: u64) -> BoxFuture<'a, Option<ToolOutput>> {
+    fn recall<'a>(
+        &'a self,
+        _: &'a ToolCall,
+        _: u64,
+        _: &'a ToolContext,
+    ) -> BoxFuture<'a, Option<ToolOutput>> {
         Box::pin(async { Some(output()) })
     }
 }

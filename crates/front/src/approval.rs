@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use myclaw_agent::approvals::{self, Question, WrittenAnswer, escape, refusal};
+use myclaw_agent::approvals::{Question, WrittenAnswer, escape, refusal};
 use myclaw_engine::{
     AlwaysScope, Approval, ApprovalRequest, Approver, FactForm, ScopeKind, ShownFact,
 };
@@ -21,6 +21,9 @@ pub const CHANGED: &str = "this is different since you were asked:";
 pub const CUT: &str = " (not all of it is known)";
 /// The key Escape, and the first byte of keys that send several.
 const ESCAPE: u8 = 0x1b;
+/// What the key that removes the last character sends.
+const BACKSPACE: u8 = 0x08;
+const DELETE: u8 = 0x7f;
 /// Before each line of a text, so that none of them looks like a line of the question.
 const BAR: &str = "\u{2502} ";
 
@@ -97,17 +100,30 @@ impl TerminalApprover {
         // Keys that were pressed before the question was shown are not an answer.
         forget_typed()?;
         write!(std::io::stderr(), "{} ", text.join("\n"))?;
+        if question.wants.is_some() {
+            write!(std::io::stderr(), "\n> ")?;
+        }
         let mut keyboard = Keyboard::listen()?;
         loop {
-            let keys = keyboard.read_keys().await?;
-            for key in keys.iter().filter(|_| keys.first() != Some(&ESCAPE)) {
-                match read_answer(&char::from(*key).to_string()) {
+            let typed = match question.wants {
+                Some(_) => vec![typed_line(&mut keyboard).await?],
+                None => {
+                    let keys = keyboard.read_keys().await?;
+                    let keys = if keys.first() == Some(&ESCAPE) { Vec::new() } else { keys };
+                    keys.into_iter().map(|key| char::from(key).to_string()).collect()
+                }
+            };
+            for typed in typed {
+                match read_answer(&typed, &question) {
                     Some(Answer::View) => {
                         if std::io::stdout().is_terminal() {
                             pager::show(&mut keyboard, &lines, 0).await?;
                         } else {
                             write!(std::io::stderr(), "\n{} ", text.join("\n"))?;
                         }
+                    }
+                    None if question.wants.is_some() => {
+                        write!(std::io::stderr(), "{}\n> ", asking(&question))?;
                     }
                     Some(answer) => {
                         let Some(approval) = answer.to(request) else { continue };
@@ -131,6 +147,33 @@ impl Approver for TerminalApprover {
     }
 }
 
+/// A line that is typed now, which is shown meanwhile.
+async fn typed_line(keyboard: &mut Keyboard) -> std::io::Result<String> {
+    let mut bytes: Vec<u8> = Vec::new();
+    loop {
+        let keys = keyboard.read_keys().await?;
+        for key in keys.iter().copied().filter(|_| keys.first() != Some(&ESCAPE)) {
+            match key {
+                b'\r' | b'\n' => {
+                    writeln!(std::io::stderr())?;
+                    return Ok(String::from_utf8_lossy(&bytes).into_owned());
+                }
+                BACKSPACE | DELETE => {
+                    // The bytes of a character behind its first one.
+                    while bytes.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
+                    let shown = String::from_utf8_lossy(&bytes);
+                    write!(std::io::stderr(), "\r\x1b[K> {shown}")?;
+                }
+                b' '.. => {
+                    bytes.push(key);
+                    std::io::stderr().write_all(&[key])?;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 /// The lines of a question, the last of which asks. Characters that hide or move text are written out.
 pub fn lines(question: &Question) -> Vec<StyledLine> {
     let line = StyledLine::new;
@@ -141,7 +184,8 @@ pub fn lines(question: &Question) -> Vec<StyledLine> {
     let is_cut = about.is_some_and(|about| !about.is_whole);
     let cut = if is_cut { CUT } else { "" };
     let text = about.map_or("", |about| about.text.as_str());
-    let head = format!("{} wants to run{cut}: {}", escape(&question.tool_name), escape(text));
+    let wants = if question.wants.is_some() { "asks" } else { "wants to run" };
+    let head = format!("{} {wants}{cut}: {}", escape(&question.tool_name), escape(text));
     let mut lines = vec![line(Style::Bold, head)];
     lines.extend(question.reason.lines().map(|reason| line(Style::Dim, escape(reason))));
     if !question.changes.is_empty() {
@@ -155,6 +199,9 @@ pub fn lines(question: &Question) -> Vec<StyledLine> {
 
 /// The line that asks: what can be answered, and what each "always" covers.
 pub fn asking(question: &Question) -> String {
+    if let Some(asking) = question.asking_for_words() {
+        return asking;
+    }
     let words = |scope: &AlwaysScope| {
         let key = match scope.kind() {
             ScopeKind::Directory => "always in this (d)irectory",
@@ -194,6 +241,10 @@ pub enum Answer {
     Always(Option<ScopeKind>),
     /// With the reason for the model.
     No(Option<String>),
+    /// The words that the question wants.
+    Said(String),
+    /// The question is closed without an answer.
+    Cancel,
     /// Shows the question page by page.
     View,
 }
@@ -205,19 +256,23 @@ impl Answer {
             Self::Once => Some(Approval::Once),
             Self::Always(kind) => request.always(*kind),
             Self::No(reason) => Some(denied(&refusal(reason.as_deref()))),
+            Self::Said(words) => Some(Approval::Said { words: words.clone() }),
+            Self::Cancel => Some(Approval::Cancelled),
             Self::View => None,
         }
     }
 }
 
-/// The answer that a key or a line gives, if it is one.
-pub fn read_answer(text: &str) -> Option<Answer> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "v" | "view" => Some(Answer::View),
-        _ => approvals::read_answer(text).map(|answer| match answer {
+/// The answer that a key or a line gives to a question, if it is one.
+pub fn read_answer(text: &str, question: &Question) -> Option<Answer> {
+    match (text.trim().to_ascii_lowercase().as_str(), &question.wants) {
+        ("v" | "view", None) | ("/view", Some(_)) => Some(Answer::View),
+        _ => question.read(text).map(|answer| match answer {
             WrittenAnswer::Once => Answer::Once,
             WrittenAnswer::Always(kind) => Answer::Always(kind),
             WrittenAnswer::No(reason) => Answer::No(reason),
+            WrittenAnswer::Said(words) => Answer::Said(words),
+            WrittenAnswer::Cancel => Answer::Cancel,
         }),
     }
 }
@@ -227,6 +282,8 @@ pub fn word(approval: &Approval) -> &'static str {
     match approval {
         Approval::Once => "once",
         Approval::Always(_) => "always",
+        Approval::Said { .. } => "answered",
+        Approval::Cancelled => "cancelled",
         _ => "no",
     }
 }

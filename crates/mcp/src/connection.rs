@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::ToolDefinition;
-use crate::elicitation::{Answers, Declined, Questions};
+use crate::elicitation::{Answers, Begun, Declined, Questions};
 use crate::exchange::{Exchange, Request};
 use crate::failure::{Failure, Kind};
 use crate::http::{Http, parameter_headers, parameter_values};
@@ -272,7 +272,10 @@ impl Connection {
             ("name".to_owned(), json!(tool.name)),
             ("arguments".to_owned(), Value::Object(arguments.clone())),
         ]);
-        let mut answers = Map::new();
+        let mut answers = match &watch.round {
+            Some(round) => answered(round, watch).await?,
+            None => Map::new(),
+        };
         for _ in 0..MAX_ROUNDS {
             let with_answers = params.clone().into_iter().chain(std::mem::take(&mut answers));
             let mut request = Request::new("tools/call", with_answers.collect(), limit);
@@ -285,12 +288,7 @@ impl Connection {
                 let declined = std::mem::take(&mut *watch.questions.declined.lock());
                 return Ok(Called { result, declined });
             }
-            answers = tokio::select! {
-                () = watch.cancel.cancelled() => {
-                    return Err(Failure::new(Kind::Aborted, "aborted before the user had answered"));
-                }
-                answers = answers_to(&result, &watch.questions) => answers?,
-            };
+            answers = answered(&result, watch).await?;
         }
         Err(Failure::other("the server asks again and again before it answers"))
     }
@@ -316,6 +314,18 @@ pub(crate) struct CallWatch<'a> {
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) on_progress: &'a (dyn Fn(String) + Send + Sync),
     pub(crate) questions: Questions<'a>,
+    /// What the server answered to an earlier process, which was killed before the user had answered.
+    pub(crate) round: Option<Value>,
+}
+
+/// The answers to what a server asks before it answers, unless the call is cancelled.
+async fn answered(result: &Value, watch: &CallWatch<'_>) -> Result<Map<String, Value>, Failure> {
+    tokio::select! {
+        () = watch.cancel.cancelled() => {
+            Err(Failure::new(Kind::Aborted, "aborted before the user had answered"))
+        }
+        answers = answers_to(result, &watch.questions) => answers,
+    }
 }
 
 /// The answers to what a server asks before it answers, with the state that it wants to see again.
@@ -326,7 +336,10 @@ async fn answers_to(
     let mut responses = Map::new();
     for (name, wanted) in result["inputRequests"].as_object().into_iter().flatten() {
         let response = match wanted["method"].as_str() {
-            Some("elicitation/create") => questions.answer(wanted["params"].clone()).await,
+            Some("elicitation/create") => {
+                let begun = Begun::Round(result.clone());
+                questions.answer(wanted["params"].clone(), begun).await
+            }
             Some("roots/list") => json!({"roots": []}),
             _ => {
                 return Err(Failure::other(

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::elicitation::Answers;
+use crate::elicitation::{Answers, Begun};
 use crate::failure::{Failure, Kind};
 use crate::lines::{Line, QUOTED};
 
@@ -199,7 +199,9 @@ impl Exchange {
                 Some((id, params)) = questions.recv(), if asking.is_none() => {
                     let Some(asked) = request.questions else { continue };
                     let reply = async move {
-                        json!({"jsonrpc": "2.0", "id": id, "result": asked.answer(params).await})
+                        let begun = Begun::Question(params.clone());
+                        let result = asked.answer(params, begun).await;
+                        json!({"jsonrpc": "2.0", "id": id, "result": result})
                     };
                     asking = Some((Instant::now(), Box::pin(reply)));
                 }

@@ -9,8 +9,8 @@ use myclaw_engine::{
     About, CallArguments, CallSubject, MeantCall, Power, Powers, Tool, ToolContext,
     ToolDeclaration, ToolError, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
 };
-use myclaw_llm::ToolSchema;
 use myclaw_llm::outside::mark;
+use myclaw_llm::{ToolCall, ToolSchema};
 use serde_json::{Map, Value, json};
 
 /// The name of the tool that finds others. No server may be called `mcp`.
@@ -267,6 +267,19 @@ impl Tool for Finder {
             Some(_) => return Some(Err("`arguments` must be an object".to_owned())),
         };
         Some(Ok((Arc::clone(tool), given)))
+    }
+
+    fn recall<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        asked_at: u64,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Option<ToolOutput>> {
+        Box::pin(async move {
+            let (tool, arguments) = self.stands_for(&call.arguments)?.ok()?;
+            let meant = ToolCall { arguments, ..call.clone() };
+            tool.recall(&meant, asked_at, context).await
+        })
     }
 
     fn execute<'a>(

@@ -47,7 +47,7 @@ mod tool;
 pub use approved::{Approved, ApprovedStore, Difference};
 pub use connection::{Listing, Revision};
 pub use definition::ToolDefinition;
-pub use elicitation::{Asker, Elicitation, Yes};
+pub use elicitation::{Asked, Asker, Begun, Elicitation, Field, Reply, Wants};
 pub use failure::Failure;
 pub use finder::{FINDER, offered_tools};
 pub use server::{Server, Servers};

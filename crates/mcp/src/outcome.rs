@@ -20,8 +20,7 @@ const NOTE_CHARS: usize = 400;
 const ASKED: &str = "the server wanted to ask the user before it answered, which is not possible; the question was declined. If the \
                      answer matters, ask the user, and call the tool again with what is needed in its arguments";
 /// About questions that the user has answered with no.
-const REFUSED: &str =
-    "the server asked the user something before it answered, and the user said no";
+const REFUSED: &str = "the server asked the user something before it answered, and";
 /// Most pictures of one result.
 const MAX_PICTURES: usize = 8;
 
@@ -32,11 +31,11 @@ pub(crate) fn output_of(server: &str, called: &Called, context: &ToolContext) ->
     for Declined { question, .. } in declined {
         parts.texts.push(format!("The server asked the user: {question}"));
     }
-    if declined.iter().any(|declined| !declined.by_user) {
+    if declined.iter().any(|declined| declined.why.is_none()) {
         parts.notes.push(ASKED.to_owned());
     }
-    if declined.iter().any(|declined| declined.by_user) {
-        parts.notes.push(REFUSED.to_owned());
+    if let Some(why) = declined.iter().find_map(|declined| declined.why.as_deref()) {
+        parts.notes.push(format!("{REFUSED} {why}"));
     }
     for item in result["content"].as_array().into_iter().flatten() {
         parts.take(item);

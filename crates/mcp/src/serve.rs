@@ -18,6 +18,7 @@ mod tools;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use myclaw_engine::WantedWords;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -109,6 +110,8 @@ pub struct Question {
     pub text: String,
     /// The answers that approve: what a client sends, and what each means.
     pub approving: Vec<(String, String)>,
+    /// The words that answer it; then nothing approves.
+    pub wants: Option<WantedWords>,
 }
 
 /// The answer to a question.
@@ -118,6 +121,10 @@ pub enum Answer {
     Approved(String),
     /// No, with the reason for the model.
     Refused(Option<String>),
+    /// The words that [`Question::wants`]; empty for none.
+    Words(String),
+    /// The question was closed without an answer.
+    Closed,
 }
 
 /// What can have changed of a turn.

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    About, CallArguments, CallSubject, Powers, ShownFact, Tool, ToolContext, ToolDeclaration,
-    ToolError, ToolInvocation, ToolKind, ToolOutput, ToolUpdate, WorkPlace,
+    About, CallArguments, CallSubject, Powers, PreparedCall, ShownFact, Tool, ToolContext,
+    ToolDeclaration, ToolError, ToolInvocation, ToolKind, ToolOutput, ToolUpdate, WorkPlace,
 };
-use myclaw_llm::ToolSchema;
-use parking_lot::Mutex;
+use myclaw_llm::{ToolCall, ToolSchema};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
-use crate::connection::{CallWatch, Revision};
-use crate::elicitation::{Ask, Asker, Questions};
+use crate::connection::{CallWatch, Called, Revision};
+use crate::elicitation::{Answers as _, Ask, Asked, Asker, Begun, Questions, Reply};
 use crate::failure::{Failure, Kind};
 use crate::{Approved, Server, ToolDefinition, outcome};
 
@@ -79,26 +80,72 @@ impl Tool for RemoteTool {
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(self.call(invocation, None))
+    }
+
+    /// A call that waited for the user when its process was killed goes on from there.
+    fn recall<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        asked_at: u64,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Option<ToolOutput>> {
         Box::pin(async move {
-            let on_progress =
-                |text: String| (invocation.on_update)(ToolUpdate { text, details: None });
-            let what = (&self.definition, &self.revision);
-            let arguments = invocation.call.arguments.as_map();
-            let asker = self.asker.as_deref();
-            let ask = asker.map(|asker| {
-                move |question| asker.ask(self.server.name(), invocation.call, question)
-            });
-            let ask = ask.as_ref().map(|ask| ask as &Ask<'_>);
-            let questions = Questions { ask, declined: Mutex::default() };
-            let (cancel, on_progress) = (&invocation.cancel, &on_progress);
-            let watch = CallWatch { cancel, on_progress, questions };
-            let called = self.server.call(what, arguments, &watch).await;
-            let called = called.map_err(|failure| error_of(&failure))?;
-            let (server, context) = (self.server.name().to_owned(), invocation.context.clone());
-            tokio::task::spawn_blocking(move || outcome::output_of(&server, &called, &context))
-                .await
-                .map_err(|error| ToolError::Failed(error.to_string()))
+            let begun = self.asker.as_ref()?.begun(&call.id, asked_at).await?;
+            let call = PreparedCall::new(self, &call.id, call.arguments.clone(), context).ok()?;
+            let (on_update, cancel) = (&|_| {}, CancellationToken::new());
+            let invocation = ToolInvocation { call: &call, on_update, context, cancel };
+            let called = self.call(invocation, Some(begun)).await;
+            Some(called.unwrap_or_else(|error| ToolOutput {
+                is_error: true,
+                ..ToolOutput::text(error.to_string())
+            }))
         })
+    }
+}
+
+impl RemoteTool {
+    /// Makes a call, or goes on with one that has begun in a process that was killed.
+    async fn call(
+        &self,
+        invocation: ToolInvocation<'_>,
+        begun: Option<Begun>,
+    ) -> Result<ToolOutput, ToolError> {
+        let on_progress = |text: String| (invocation.on_update)(ToolUpdate { text, details: None });
+        let ask = self.asker.as_deref().map(|asker| {
+            move |question, begun| -> BoxFuture<'_, Reply> {
+                let (server, call) = (self.server.name(), invocation.call);
+                asker.ask(Asked { server, call, question, begun })
+            }
+        });
+        let mut questions = Questions::of(ask.as_ref().map(|ask| ask as &Ask<'_>));
+        let round = match begun {
+            Some(Begun::Round(round)) => Some(round),
+            Some(Begun::Question(asked)) => {
+                questions.repeats = true;
+                let answer = questions.answer(asked.clone(), Begun::Question(asked.clone())).await;
+                if answer["action"] != "accept" {
+                    let declined = questions.declined.into_inner();
+                    let result = json!({"content": [], "isError": true});
+                    return self.output(Called { result, declined }, invocation.context).await;
+                }
+                *questions.earlier.lock() = Some((asked, answer));
+                None
+            }
+            None => None,
+        };
+        let (cancel, on_progress) = (&invocation.cancel, &on_progress);
+        let watch = CallWatch { cancel, on_progress, questions, round };
+        let what = (&self.definition, &self.revision);
+        let called = self.server.call(what, invocation.call.arguments.as_map(), &watch).await;
+        self.output(called.map_err(|failure| error_of(&failure))?, invocation.context).await
+    }
+
+    async fn output(&self, called: Called, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let (server, context) = (self.server.name().to_owned(), context.clone());
+        tokio::task::spawn_blocking(move || outcome::output_of(&server, &called, &context))
+            .await
+            .map_err(|error| ToolError::Failed(error.to_string()))
     }
 }
 

@@ -295,9 +295,8 @@ impl OpenQuestions {
     /// Answers the question on the screen if `line` is an answer, and shows the next one.
     fn take_answer(&mut self, line: &str, display: &Display) -> Taken {
         self.0.retain(|asked| !asked.is_over());
-        let (Some(asked), Some(answer)) = (self.0.front(), read_answer(line)) else {
-            return Taken::No;
-        };
+        let Some(asked) = self.0.front() else { return Taken::No };
+        let Some(answer) = read_answer(line, &asked.question()) else { return Taken::No };
         if answer == Answer::View {
             return Taken::View(lines(&asked.question()));
         }

@@ -14,7 +14,8 @@ const MOST_LINE_CHARS: usize = 300;
 impl Question {
     /// All that the question shows, in Markdown.
     pub fn message(&self) -> String {
-        let mut text = format!("The call of {} needs an approval:\n", code(&self.tool_name));
+        let needs = if self.wants.is_some() { "waits for your words" } else { "needs an approval" };
+        let mut text = format!("The call of {} {needs}:\n", code(&self.tool_name));
         text.push_str(
             &self.reason.lines().map(|line| format!("- {}\n", code(line))).collect::<String>(),
         );

@@ -1,8 +1,11 @@
 //! A question about a call, in the one form that all front-ends show or send on.
 
-use myclaw_engine::{AlwaysScope, ApprovalRequest, ScopeKind, ShownFact};
+use myclaw_engine::{AlwaysScope, ApprovalRequest, ScopeKind, ShownFact, WantedWords};
 use myclaw_policy::escape;
 use serde::{Deserialize, Serialize};
+
+use super::words::{CANCEL, DECLINE, NO_WORDS, read_words};
+use super::{WrittenAnswer, read_answer};
 
 /// What the model reads after a no.
 const REFUSED: &str = "the user said no";
@@ -28,6 +31,9 @@ pub struct Question {
     /// What the answer "always" can cover, the least first. Empty if the call cannot be approved for good.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub always: Vec<AlwaysScope>,
+    /// The words that answer it. Then there is no yes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wants: Option<WantedWords>,
 }
 
 impl From<&ApprovalRequest> for Question {
@@ -43,6 +49,11 @@ impl From<&ApprovalRequest> for Question {
             shown: request.shown.iter().map(escape_fact).collect(),
             changes: request.changes.iter().map(escape_fact).collect(),
             always: request.always.iter().map(offered).collect(),
+            wants: request.wants.as_ref().map(|wants| WantedWords {
+                label: escape(&wants.label),
+                choices: wants.choices.iter().map(|choice| escape(choice)).collect(),
+                without: wants.without.as_deref().map(escape_lines),
+            }),
         }
     }
 }
@@ -51,6 +62,26 @@ impl Question {
     /// Whether "always" is offered with this scope, or at all.
     pub fn offers(&self, scope: Option<ScopeKind>) -> bool {
         self.always.iter().any(|offered| scope.is_none_or(|scope| offered.kind() == scope))
+    }
+
+    /// The answer that a line gives, if it is one.
+    pub fn read(&self, line: &str) -> Option<WrittenAnswer> {
+        match self.wants {
+            Some(_) => read_words(line),
+            None => read_answer(line),
+        }
+    }
+
+    /// The line that asks for words: what can be answered.
+    pub fn asking_for_words(&self) -> Option<String> {
+        let WantedWords { label, choices, without } = self.wants.as_ref()?;
+        let choices = match choices.as_slice() {
+            [] => String::new(),
+            choices => format!(" ({})", choices.join(", ")),
+        };
+        let without =
+            without.as_ref().map_or(String::new(), |what| format!(", {NO_WORDS} for {what}"));
+        Some(format!("Write {label}{choices}{without}, {DECLINE} or {CANCEL}:"))
     }
 }
 

@@ -12,6 +12,7 @@ use myclaw_files::{
 };
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{AgentError, FailureClass};
 
@@ -119,6 +120,9 @@ pub struct WaitingApproval {
     pub reason: String,
     /// When it was asked, in milliseconds since 1970.
     pub ts: u64,
+    /// With what a call goes on that has begun, and in the middle of which it is asked; `None` if the call waits to begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun: Option<Value>,
 }
 
 /// Why the file cannot be used.
@@ -285,7 +289,7 @@ impl ApprovalStore {
         })
     }
 
-    pub(super) fn begin_wait(&self, waiting: &WaitingApproval) -> Result<(), StoreError> {
+    pub(crate) fn begin_wait(&self, waiting: &WaitingApproval) -> Result<(), StoreError> {
         self.change(|document| {
             let is_same = |old: &WaitingApproval| {
                 old.session == waiting.session && old.tool_call_id == waiting.tool_call_id
@@ -297,14 +301,23 @@ impl ApprovalStore {
     }
 
     pub(super) fn waits(&self, session: &str, tool_call_id: &str) -> Result<bool, StoreError> {
+        Ok(self.waiting(session, tool_call_id)?.is_some_and(|waiting| waiting.begun.is_none()))
+    }
+
+    /// The question about a call.
+    pub(crate) fn waiting(
+        &self,
+        session: &str,
+        tool_call_id: &str,
+    ) -> Result<Option<WaitingApproval>, StoreError> {
         let is_it = |waiting: &WaitingApproval| {
             waiting.session == session && waiting.tool_call_id == tool_call_id
         };
-        Ok(self.load()?.waiting.iter().any(is_it))
+        Ok(self.load()?.waiting.into_iter().find(is_it))
     }
 
-    pub(super) fn end_wait(&self, session: &str, tool_call_id: &str) -> Result<(), StoreError> {
-        if !self.waits(session, tool_call_id)? {
+    pub(crate) fn end_wait(&self, session: &str, tool_call_id: &str) -> Result<(), StoreError> {
+        if self.waiting(session, tool_call_id)?.is_none() {
             return Ok(());
         }
         self.change(|document| {

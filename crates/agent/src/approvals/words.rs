@@ -14,6 +14,33 @@ pub enum WrittenAnswer {
     Always(Option<ScopeKind>),
     /// With the reason for the model.
     No(Option<String>),
+    /// The words that the question wants; empty for none.
+    Said(String),
+    /// The question is closed without an answer.
+    Cancel,
+}
+
+/// What is written in place of words for a question that wants some: no, no answer, no words.
+pub(super) const DECLINE: &str = "/decline";
+pub(super) const CANCEL: &str = "/cancel";
+pub(super) const NO_WORDS: &str = "-";
+
+/// The answer that a line gives to a question that wants words. Other commands are none. What stands in quotation marks is
+/// taken as it is.
+pub(super) fn read_words(line: &str) -> Option<WrittenAnswer> {
+    let line = line.trim();
+    let quoted = line.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    if let Some(words) = quoted.filter(|words| !words.is_empty()) {
+        return Some(WrittenAnswer::Said(words.to_owned()));
+    }
+    match line {
+        DECLINE => Some(WrittenAnswer::No(None)),
+        CANCEL => Some(WrittenAnswer::Cancel),
+        NO_WORDS => Some(WrittenAnswer::Said(String::new())),
+        "" => None,
+        command if command.starts_with('/') => None,
+        words => Some(WrittenAnswer::Said(words.to_owned())),
+    }
 }
 
 /// The answer that a key or a line gives, if it is one. Only a no may say more.

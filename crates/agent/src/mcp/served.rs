@@ -39,7 +39,9 @@ pub fn served_question(question: &Question, id: Option<String>) -> serve::Questi
         format!("a{}", hex(&digest(&SHA256, &bytes).as_ref()[..ID_BYTES]))
     });
     let text = question.message();
-    serve::Question { id, text, approving: [once].into_iter().chain(always).collect() }
+    let wants = question.wants.clone();
+    let once = wants.is_none().then_some(once);
+    serve::Question { id, text, approving: once.into_iter().chain(always).collect(), wants }
 }
 
 /// What an answer to a question with these scopes of "always" means.
@@ -54,6 +56,8 @@ pub fn served_answer(answer: serve::Answer, always: &[AlwaysScope]) -> WrittenAn
             })
         }
         serve::Answer::Refused(reason) => WrittenAnswer::No(reason),
+        serve::Answer::Words(words) => WrittenAnswer::Said(words),
+        serve::Answer::Closed => WrittenAnswer::Cancel,
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod client;
 mod editor;
+mod forms;
 mod prompts;
 mod protocol;
 mod schema;

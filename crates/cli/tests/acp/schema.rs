@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use agent_client_protocol_schema::v1::{
-    AuthenticateResponse, CloseSessionResponse, DeleteSessionResponse, Error, InitializeResponse,
-    JsonRpcMessage, ListSessionsResponse, LoadSessionResponse, NewSessionResponse, Notification,
-    PromptResponse, ReadTextFileRequest, Request, RequestPermissionRequest, Response,
-    ResumeSessionResponse, SessionNotification, SetSessionConfigOptionResponse,
-    WriteTextFileRequest,
+    AuthenticateResponse, CloseSessionResponse, CreateElicitationRequest, DeleteSessionResponse,
+    Error, InitializeResponse, JsonRpcMessage, ListSessionsResponse, LoadSessionResponse,
+    NewSessionResponse, Notification, PromptResponse, ReadTextFileRequest, Request,
+    RequestPermissionRequest, Response, ResumeSessionResponse, SessionNotification,
+    SetSessionConfigOptionResponse, WriteTextFileRequest,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,6 +19,10 @@ pub(crate) fn check(output: &str, methods: &HashMap<String, String>) {
         let message: Value = serde_json::from_str(line).expect("a line of JSON");
         if message["method"] == "session/request_permission" {
             round_trip::<Request<RequestPermissionRequest>>(&message);
+            continue;
+        }
+        if message["method"] == "elicitation/create" {
+            round_trip::<Request<CreateElicitationRequest>>(&message);
             continue;
         }
         if message["method"] == "fs/read_text_file" {

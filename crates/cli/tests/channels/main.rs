@@ -27,6 +27,7 @@ mod failing;
 mod failures;
 #[path = "../gateway/fixture.rs"]
 mod fixture;
+mod forms;
 mod groups;
 mod identity;
 mod irc;

@@ -49,6 +49,7 @@ mod logs;
 mod mcp;
 mod mcp_conformance;
 mod mcp_faults;
+mod mcp_forms;
 mod mcp_http;
 mod mcp_login;
 mod mcp_others;

@@ -18,7 +18,7 @@ const ABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// A client that has started the server.
-struct Client {
+pub(crate) struct Client {
     child: RunningChild,
     next: u64,
 }
@@ -29,7 +29,7 @@ impl Client {
     }
 
     /// A client with a session of 2025-11-25.
-    fn begin(home: &TempHome, abilities: &Value) -> Self {
+    pub(crate) fn begin(home: &TempHome, abilities: &Value) -> Self {
         let mut client = Self::start(home);
         let answer = client.ask(
             "initialize",
@@ -43,19 +43,19 @@ impl Client {
         client
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         self.child.send(&format!("{message}\n"));
     }
 
     /// Sends a request; gives its id.
-    fn request(&mut self, method: &str, params: &Value) -> u64 {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> u64 {
         self.next += 1;
         let id = self.next;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         id
     }
 
-    fn answer(&self, id: u64) -> Value {
+    pub(crate) fn answer(&self, id: u64) -> Value {
         let line = self.child.wait_for_stdout_line(&format!("\"id\":{id},"));
         serde_json::from_str(&line).expect("a message")
     }
@@ -70,13 +70,13 @@ impl Client {
     }
 
     /// The request of the server that asks its client, once it is there.
-    fn question(&self) -> Value {
+    pub(crate) fn question(&self) -> Value {
         let line = self.child.wait_for_stdout_line("elicitation/create");
         serde_json::from_str(&line).expect("a message")
     }
 
     /// Closes the connection; the server ends by itself.
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         self.child.close_stdin();
         self.child.wait(PATIENCE).assert_code(0);
     }

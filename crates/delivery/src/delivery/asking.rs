@@ -127,6 +127,8 @@ impl Approver for Asking {
             posted.decided = Some(match &decided {
                 Approval::Once => Answer::Once,
                 Approval::Always(_) => Answer::Always,
+                Approval::Said { .. } => Answer::Words,
+                Approval::Cancelled => Answer::Cancel,
                 _ => Answer::No,
             });
             decided
@@ -165,6 +167,8 @@ impl Posted {
             Some(Answer::Once) => "the owner approved it once.".to_owned(),
             Some(Answer::Always) => "the owner approved it, also from now on.".to_owned(),
             Some(Answer::No) => "the owner said no. Nothing was done.".to_owned(),
+            Some(Answer::Words) => "the owner answered it.".to_owned(),
+            Some(Answer::Cancel) => "the owner closed it. Nothing was done.".to_owned(),
             None if now_ms() >= self.limit.0.saturating_sub(SLACK_MS) => {
                 let seconds = self.limit.1 / 1_000;
                 format!("nobody answered within {seconds} s, so it counts as no. Nothing was done.")

@@ -144,7 +144,12 @@ impl Act {
         asked_at: u64,
     ) -> Option<ToolOutput> {
         let tool = find(&self.toolbox.tools, &call.name)?;
-        let mut output = tool.recall(call, asked_at).await?;
+        // A tool may ask the user before it goes on.
+        let _pause = run.pauses.begin();
+        let mut output = tokio::select! {
+            () = run.cancel.cancelled() => None,
+            output = tool.recall(call, asked_at, &self.toolbox.context) => output,
+        }?;
         run.known_secrets.remove_from(&mut output);
         result_text::limit(&mut output.content, self.toolbox.context.max_result_chars);
         Some(output)

@@ -86,6 +86,10 @@ impl ApprovalGate {
                     self.withdraw(request.command_id.as_deref());
                     return Err(result_text::denied(&reason));
                 }
+                // No question about whether a call is made wants words.
+                Approval::Cancelled | Approval::Said { .. } => {
+                    return Err(result_text::denied("the user closed the question"));
+                }
                 Approval::Always(scope) if request.always.contains(&scope) => {
                     answers.push((scope.id().to_owned(), request.command_id.clone()));
                 }

@@ -30,15 +30,13 @@ pub(super) async fn close_interrupted_calls(
 /// Closes all calls that an interrupted run left open, for work that cannot ask for approvals.
 pub(super) async fn close_all_calls(shared: &mut Shared, act: &Act) -> Result<(), RunError> {
     let Some(pending) = close_interrupted_calls(shared, act).await? else { return Ok(()) };
-    for call in &pending.calls {
-        act.forget(&shared.run, call).await;
-    }
     close(shared, act, &pending).await
 }
 
 async fn close(shared: &mut Shared, act: &Act, pending: &PendingCalls) -> Result<(), RunError> {
     for call in &pending.calls {
         let known = act.recall(&shared.run, call, pending.asked_at).await;
+        act.forget(&shared.run, call).await;
         let output = known.unwrap_or_else(|| ToolOutput::error(INTERRUPTED_RESULT));
         append_result(shared, call, output)?;
     }

@@ -287,7 +287,9 @@ impl Server {
                 "no question with this id waits: it was answered, its time is over, or the run has ended".to_owned(),
             ),
             AnswerError::NotOffered => GatewayError::Unusable(
-                "the question does not offer `always` with this scope; its `always` lists what it offers".to_owned(),
+                "the question does not offer this answer: its `always` lists the scopes that it offers, and if it has `wants`, \
+                 it is answered with `words`, `no` or `cancel`"
+                    .to_owned(),
             ),
         })?;
         self.delivery.answered().note(&question, answer, &login.label()).await?;

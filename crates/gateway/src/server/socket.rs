@@ -96,6 +96,7 @@ struct Params {
     answer: Option<Answer>,
     scope: Option<ScopeKind>,
     reason: Option<String>,
+    words: Option<String>,
 }
 
 pub(super) async fn upgrade(
@@ -414,7 +415,8 @@ impl Client {
             "approve" => {
                 let id = params.id.ok_or_else(|| missing(method, "id"))?;
                 let answer = params.answer.ok_or_else(|| missing(method, "answer"))?;
-                let given = FullAnswer { answer, scope: params.scope, reason: params.reason };
+                let (scope, reason, words) = (params.scope, params.reason, params.words);
+                let given = FullAnswer { answer, scope, reason, words };
                 server.approve(&id, given, &login).await
             }
             "status" => Ok(server.state()),

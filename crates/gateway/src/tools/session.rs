@@ -132,6 +132,7 @@ impl Tool for SessionTool {
         &'a self,
         call: &'a ToolCall,
         asked_at: u64,
+        _context: &'a ToolContext,
     ) -> BoxFuture<'a, Option<ToolOutput>> {
         Box::pin(async move {
             let delivery = self.delivery.upgrade()?;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::elicitation::Questions;
+use crate::elicitation::{Questions, Reply};
 
 fn line(text: &str) -> Line {
     Line::Whole(text.as_bytes().to_vec())
@@ -119,13 +119,14 @@ async fn the_time_of_the_user_is_not_that_of_the_server() {
         answering.take(line(&json!({"id": id, "result": reply}).to_string())).unwrap();
         queue
     });
-    let ask = |question: crate::Elicitation| {
+    let ask = |question: crate::Elicitation, _| {
         Box::pin(async move {
             tokio::time::sleep(limit * 3).await;
-            question.message == "Sure?"
-        }) as BoxFuture<'_, bool>
+            assert_eq!(question.message, "Sure?");
+            Reply::Accept(Map::new())
+        }) as BoxFuture<'_, Reply>
     };
-    let questions = Questions { ask: Some(&ask), declined: Mutex::default() };
+    let questions = Questions::of(Some(&ask));
     let mut request = Request::new("x", Map::new(), limit);
     request.questions = Some(&questions);
     let reply = exchange.ask(request).await.unwrap();

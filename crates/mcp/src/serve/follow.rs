@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use jiff::Timestamp;
+use myclaw_engine::WantedWords;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
@@ -112,6 +113,8 @@ pub(super) fn answer_in(question: &Question, said: &Value) -> Answer {
     let chosen = said["content"]["answer"].as_str().unwrap_or_default();
     let is_offered = question.approving.iter().any(|(answer, _)| answer == chosen);
     match said["action"].as_str() {
+        Some("accept") if question.wants.is_some() => Answer::Words(chosen.to_owned()),
+        Some("cancel") => Answer::Closed,
         Some("accept") if is_offered => Answer::Approved(chosen.to_owned()),
         _ => Answer::Refused(None),
     }
@@ -124,6 +127,21 @@ pub(super) fn input_requests(question: &Question) -> Value {
 
 /// A question as a form.
 fn form(question: &Question) -> Value {
+    if let Some(WantedWords { label, choices, without }) = &question.wants {
+        let mut field = json!({"type": "string", "title": label});
+        let without = without.as_ref().map(|without| format!("empty for {without}"));
+        let choices = (!choices.is_empty()).then(|| choices.join(", "));
+        let about: Vec<String> = choices.into_iter().chain(without.clone()).collect();
+        if !about.is_empty() {
+            field["description"] = json!(about.join("; "));
+        }
+        let required: &[&str] = if without.is_none() { &["answer"] } else { &[] };
+        return json!({
+            "mode": "form",
+            "message": question.text,
+            "requestedSchema": {"type": "object", "properties": {"answer": field}, "required": required},
+        });
+    }
     let offered = question.approving.iter().map(|(answer, _)| answer.as_str());
     let answers: Vec<&str> = offered.chain([NO]).collect();
     let meaning = question.approving.iter().map(|(answer, meaning)| {

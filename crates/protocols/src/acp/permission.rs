@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
-    CLIENT_METHOD_NAMES, PermissionOption, PermissionOptionKind, RequestPermissionOutcome,
-    RequestPermissionRequest, RequestPermissionResponse,
+    CLIENT_METHOD_NAMES, CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
+    ElicitationContentValue, ElicitationFormMode, ElicitationSchema, ElicitationSessionScope,
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
+    RequestPermissionResponse, SessionId, StringPropertySchema, ToolCallId, ToolCallUpdate,
 };
 use futures_util::future::BoxFuture;
 use myclaw_agent::approvals::{Question, refusal};
-use myclaw_engine::{AlwaysScope, Approval, ApprovalRequest, Approver};
+use myclaw_engine::{AlwaysScope, Approval, ApprovalRequest, Approver, WantedWords};
 
 use super::client_sessions::ClientSessions;
 use super::requests::Requests;
@@ -17,6 +19,10 @@ use super::requests::Requests;
 const ONCE: &str = "once";
 const ALWAYS: &str = "always";
 const NO: &str = "no";
+/// The field of a form that asks for words.
+const WORDS: &str = "answer";
+/// What the model reads if the editor has no forms.
+const NO_FORMS: &str = "this editor cannot show a form, so the user was not asked";
 
 fn always_id(place: usize) -> String {
     if place == 0 { ALWAYS.to_owned() } else { format!("{ALWAYS}-{place}") }
@@ -35,6 +41,9 @@ impl Approver for Permissions {
             let Some((session, call)) = self.sessions.call_to_approve(request, &question) else {
                 return denied("the session is closed");
             };
+            if let Some(wants) = &question.wants {
+                return self.words(session, call, &question, wants).await;
+            }
             let once = PermissionOption::new(ONCE, "Allow once", PermissionOptionKind::AllowOnce);
             let always = |(place, scope): (usize, &AlwaysScope)| {
                 let text = format!("Always allow {}", scope.covers());
@@ -47,6 +56,87 @@ impl Approver for Permissions {
             let method = CLIENT_METHOD_NAMES.session_request_permission;
             approval(request, self.requests.ask(method, asked).await)
         })
+    }
+}
+
+impl Permissions {
+    /// Asks for words: with a form if the client has some, else with the choices as options.
+    async fn words(
+        &self,
+        session: SessionId,
+        call: ToolCallUpdate,
+        question: &Question,
+        wants: &WantedWords,
+    ) -> Approval {
+        if self.sessions.abilities().forms {
+            let asked = form(session, call.tool_call_id, question, wants);
+            let method = CLIENT_METHOD_NAMES.elicitation_create;
+            return words(self.requests.ask(method, asked).await);
+        }
+        if wants.choices.is_empty() {
+            return denied(NO_FORMS);
+        }
+        let choices = wants.choices.iter().enumerate();
+        let mut options: Vec<PermissionOption> = choices
+            .map(|(place, choice)| {
+                let kind = PermissionOptionKind::AllowOnce;
+                PermissionOption::new(format!("choice-{place}"), choice.clone(), kind)
+            })
+            .collect();
+        options.push(PermissionOption::new(NO, "Reject", PermissionOptionKind::RejectOnce));
+        let asked = RequestPermissionRequest::new(session, call, options);
+        let method = CLIENT_METHOD_NAMES.session_request_permission;
+        let response: Result<RequestPermissionResponse, String> =
+            self.requests.ask(method, asked).await;
+        match response.map(|response| response.outcome) {
+            Ok(RequestPermissionOutcome::Selected(selected)) => {
+                let place = selected.option_id.0.strip_prefix("choice-");
+                let choice =
+                    place.and_then(|place| wants.choices.get(place.parse::<usize>().ok()?));
+                choice.map_or_else(
+                    || denied(&refusal(None)),
+                    |choice| Approval::Said { words: choice.clone() },
+                )
+            }
+            Ok(_) => Approval::Cancelled,
+            Err(why) => denied(&format!("the editor cannot ask: {why}")),
+        }
+    }
+}
+
+/// A form with one field, for the words of an answer.
+fn form(
+    session: SessionId,
+    call: ToolCallId,
+    question: &Question,
+    wants: &WantedWords,
+) -> CreateElicitationRequest {
+    let mut field = StringPropertySchema::new().title(wants.label.clone());
+    let without = wants.without.as_ref().map(|without| format!("empty for {without}"));
+    let choices = (!wants.choices.is_empty()).then(|| wants.choices.join(", "));
+    let about: Vec<String> = choices.into_iter().chain(without).collect();
+    if !about.is_empty() {
+        field = field.description(about.join("; "));
+    }
+    let schema = ElicitationSchema::new().property(WORDS, field, wants.without.is_none());
+    let scope = ElicitationSessionScope::new(session).tool_call_id(call);
+    CreateElicitationRequest::new(ElicitationFormMode::new(scope, schema), question.message())
+}
+
+/// The meaning of the answer to a form.
+fn words(response: Result<CreateElicitationResponse, String>) -> Approval {
+    match response.map(|response| response.action) {
+        Ok(ElicitationAction::Accept(accepted)) => {
+            let content = accepted.content.unwrap_or_default();
+            let words = match content.get(WORDS) {
+                Some(ElicitationContentValue::String(words)) => words.clone(),
+                _ => String::new(),
+            };
+            Approval::Said { words }
+        }
+        Ok(ElicitationAction::Decline) => denied(&refusal(None)),
+        Ok(_) => Approval::Cancelled,
+        Err(why) => denied(&format!("the editor cannot ask: {why}")),
     }
 }
 
@@ -67,7 +157,7 @@ fn approval(
                 )
             }
         },
-        Ok(_) => denied("the user cancelled"),
+        Ok(_) => Approval::Cancelled,
         Err(why) => denied(&format!("the editor cannot ask: {why}")),
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct Abilities {
     pub(super) writes_files: bool,
     /// It runs commands in terminals of its own.
     pub(super) has_terminals: bool,
+    /// It shows forms for questions that want words.
+    pub(super) forms: bool,
 }
 
 impl From<&ClientCapabilities> for Abilities {
@@ -44,6 +46,7 @@ impl From<&ClientCapabilities> for Abilities {
             reads_files: client.fs.read_text_file,
             writes_files: client.fs.write_text_file,
             has_terminals: client.terminal,
+            forms: client.elicitation.as_ref().is_some_and(|asking| asking.form.is_some()),
         }
     }
 }

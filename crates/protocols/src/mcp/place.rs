@@ -86,6 +86,8 @@ impl Approver for Places {
                 WrittenAnswer::Once => Approval::Once,
                 WrittenAnswer::Always(scope) => request.always(scope).unwrap_or(Approval::Once),
                 WrittenAnswer::No(reason) => denied(&refusal(reason.as_deref())),
+                WrittenAnswer::Said(words) => Approval::Said { words },
+                WrittenAnswer::Cancel => Approval::Cancelled,
             }
         })
     }

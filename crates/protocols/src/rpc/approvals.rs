@@ -34,6 +34,8 @@ pub(super) enum Answer {
     Once,
     Always(Option<ScopeKind>),
     No { reason: Option<String> },
+    Words(String),
+    Cancel,
 }
 
 /// The question in the form of the protocol.
@@ -77,6 +79,18 @@ impl Approvals {
         let key = (session.to_owned(), tool_call_id.to_owned());
         let mut open = self.open.lock();
         let question = &open.get(&key).ok_or_else(none)?.question;
+        let is_form = matches!(answer, Answer::Words(_));
+        let is_yes = matches!(answer, Answer::Once | Answer::Always(_));
+        if question.wants.is_some() && is_yes || question.wants.is_none() && is_form {
+            return Err(CliError::usage(match is_form {
+                true => format!(
+                    "approve: the question about the call `{tool_call_id}` wants no `words`; answer once or no"
+                ),
+                false => format!(
+                    "approve: the question about the call `{tool_call_id}` wants words; answer with the decision `words`, `no` or `cancel`"
+                ),
+            }));
+        }
         if matches!(answer, Answer::Always(scope) if !question.offers(scope)) {
             return Err(CliError::usage(format!(
                 "approve: the question about the call `{tool_call_id}` does not offer `always` with this scope; its \
@@ -104,6 +118,8 @@ impl Approver for Approvals {
             match answer {
                 Ok(Answer::Once) => Approval::Once,
                 Ok(Answer::Always(scope)) => request.always(scope).unwrap_or(Approval::Once),
+                Ok(Answer::Words(words)) => Approval::Said { words },
+                Ok(Answer::Cancel) => Approval::Cancelled,
                 Ok(Answer::No { reason }) => {
                     Approval::Denied { reason: refusal(reason.as_deref()) }
                 }

@@ -185,11 +185,13 @@ impl Controller {
     }
 
     fn approve(&self, session: &Session, answer: Approve) -> Result<Value, CliError> {
-        let Approve { tool_call_id, decision, scope, reason } = answer;
+        let Approve { tool_call_id, decision, scope, reason, words } = answer;
         let given = match decision {
             Decision::Once => Answer::Once,
             Decision::Always => Answer::Always(scope),
             Decision::No => Answer::No { reason },
+            Decision::Words => Answer::Words(words.unwrap_or_default()),
+            Decision::Cancel => Answer::Cancel,
         };
         self.approvals.answer(session.key().as_str(), &tool_call_id, given)?;
         Ok(Value::Null)

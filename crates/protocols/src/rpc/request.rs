@@ -73,7 +73,7 @@ const COMMANDS: [(&str, &[&str]); 26] = [
     ("steer", &["message", "content", "images", "skill"]),
     ("follow_up", &["message", "content", "images", "skill"]),
     ("abort", &[]),
-    ("approve", &["toolCallId", "decision", "scope", "reason"]),
+    ("approve", &["toolCallId", "decision", "scope", "reason", "words"]),
     ("bash", &["command", "timeoutSeconds", "forModel"]),
     ("set_model", &["model", "modelId", "provider"]),
     ("set_thinking", &["level"]),
@@ -198,6 +198,9 @@ pub(super) struct Approve {
     /// Why not, for the model.
     #[serde(default)]
     pub(super) reason: Option<String>,
+    /// The words that the question wants; none if they are left out.
+    #[serde(default)]
+    pub(super) words: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -206,6 +209,8 @@ pub(super) enum Decision {
     Once,
     Always,
     No,
+    Words,
+    Cancel,
 }
 
 #[derive(Debug, Deserialize)]

@@ -130,9 +130,13 @@ impl View {
 
     /// Obeys a line that was typed while the agent works.
     pub(super) fn talk(&mut self, line: &str, link: &Link, display: &Display) -> Talk {
-        if let (Some(answer), Some(question)) = (read_answer(line), self.questions.front()) {
+        let asked = self.questions.front().map(|question| (question, read_question(question)));
+        let answer = asked.and_then(|(question, asked)| {
+            read_answer(line, &asked).map(|answer| (answer, question, asked))
+        });
+        if let Some((answer, question, asked)) = answer {
             let is_view = answer == Answer::View;
-            let Some(mut params) = params_of(answer, &read_question(question)) else {
+            let Some(mut params) = params_of(answer, &asked) else {
                 if !is_view {
                     self.remind(display);
                 }
@@ -457,6 +461,8 @@ fn params_of(answer: Answer, question: &Question) -> Option<Value> {
             Some(json!({"answer": "always", "scope": scope}))
         }
         Answer::No(reason) => Some(json!({"answer": "no", "reason": reason})),
+        Answer::Said(words) => Some(json!({"answer": "words", "words": words})),
+        Answer::Cancel => Some(json!({"answer": "cancel"})),
         Answer::Always(_) | Answer::View => None,
     }
 }

@@ -28,6 +28,7 @@ fn waiting(session: &str, id: &str) -> WaitingApproval {
         call: "rm x".to_owned(),
         reason: "policy: it is not in the allowlist".to_owned(),
         ts: 1,
+        begun: None,
     }
 }
 

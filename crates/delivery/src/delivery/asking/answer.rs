@@ -19,6 +19,7 @@ const CONFIRMATION: Duration = Duration::from_secs(3);
 const NO_ANSWER: &str = "I took this for an answer to the question and did not understand it. Answer yes, always, or no and \
                          why. What is meant for the agent, write without referring to the question.";
 const UNSEEN: &str = "Not all of this question was shown yet, so it cannot be approved.";
+const WANTS_WORDS: &str = "This question wants an answer in words:";
 const NOT_OFFERED: &str = "This question does not offer that. It can be approved once, with";
 
 /// What somebody wants who answers a question in a chat.
@@ -47,16 +48,18 @@ impl ChatAnswer {
         let (code, more) = (code.to_lowercase(), more.trim());
         let given = |answer, scope, reason: Option<&str>| {
             let reason = reason.filter(|reason| !reason.is_empty()).map(str::to_owned);
-            Some(Self::Given(code.clone(), FullAnswer { answer, scope, reason }))
+            Some(Self::Given(code.clone(), FullAnswer { answer, scope, reason, words: None }))
         };
+        let written = |answer| Some(Self::Given(code.clone(), FullAnswer::from(answer)));
         let missing = Some(Self::Unclear(
             "Write the code of the question, which is in its message: /approve CODE, /always CODE, or /deny CODE and why.",
         ));
         let is_code = code.len() == CODE_LETTERS && code.bytes().all(|it| LETTERS.contains(&it));
         match word.to_ascii_lowercase().as_str() {
             // Words that people also begin a message to the agent with.
-            "always" | "question" if !code.is_empty() && !is_code => None,
-            "approve" | "always" | "deny" | "question" if code.is_empty() => missing,
+            "always" | "question" | "answer" if !code.is_empty() && !is_code => None,
+            "cancel" if !is_code => None,
+            "approve" | "always" | "deny" | "question" | "answer" if code.is_empty() => missing,
             // The second words are those of OpenClaw.
             "approve" => match more.to_ascii_lowercase().as_str() {
                 "" | "once" | "allow-once" => given(Answer::Once, None, None),
@@ -70,19 +73,24 @@ impl ChatAnswer {
                 _ => Some(Self::Unclear("Behind the code may stand directory.")),
             },
             "deny" => given(Answer::No, None, Some(more)),
+            "answer" if more.is_empty() => Some(Self::Unclear(
+                "Write the answer behind the code, or - for no words: /answer CODE and the answer.",
+            )),
+            "answer" => written(WrittenAnswer::Said(match more {
+                "-" => String::new(),
+                words => words.to_owned(),
+            })),
+            "cancel" => written(WrittenAnswer::Cancel),
             "question" => Some(Self::Page(code.clone())),
             _ => None,
         }
     }
 
-    fn of_words(code: String, text: &str) -> Self {
-        let (answer, scope, reason) = match read_answer(text) {
-            Some(WrittenAnswer::Once) => (Answer::Once, None, None),
-            Some(WrittenAnswer::Always(scope)) => (Answer::Always, scope, None),
-            Some(WrittenAnswer::No(reason)) => (Answer::No, None, reason),
-            None => return Self::Unclear(NO_ANSWER),
-        };
-        Self::Given(code, FullAnswer { answer, scope, reason })
+    fn of_words(code: String, answer: Option<WrittenAnswer>) -> Self {
+        match answer {
+            Some(answer) => Self::Given(code, answer.into()),
+            None => Self::Unclear(NO_ANSWER),
+        }
     }
 }
 
@@ -102,21 +110,26 @@ impl Delivery {
         let mut candidates = Vec::new();
         for (code, asked) in self.approvals.asked.open.lock().iter() {
             for place in asked.places.iter().filter(|place| is_there(&place.route)) {
-                candidates.extend(place.sent.iter().map(|sent| (code.clone(), sent.part.clone())));
+                let id = &asked.id;
+                let sent = place.sent.iter();
+                candidates.extend(sent.map(|sent| (code.clone(), id.clone(), sent.part.clone())));
             }
         }
         // A reader can be faster than the confirmation that the message was sent.
-        let ids: Vec<PartId> = candidates.iter().map(|(_, part)| part.clone()).collect();
+        let ids: Vec<PartId> = candidates.iter().map(|(_, _, part)| part.clone()).collect();
         self.outbox.settled(&ids, tokio::time::sleep(CONFIRMATION)).await?;
-        for (code, part) in candidates {
+        for (code, id, part) in candidates {
             if self.id_of(&part).await?.as_deref() == Some(message) {
-                return Ok(Some(ChatAnswer::of_words(code, text)));
+                let question = self.approvals.questions.find(&id);
+                let answer = question
+                    .map_or_else(|| read_answer(text), |question| question.shown().read(text));
+                return Ok(Some(ChatAnswer::of_words(code, answer)));
             }
         }
         let over = MESSAGES.get(self.ledger().store(), &message_key(route, message)).await?;
         // Other words about a question that is over are for the agent.
-        let is_answer = read_answer(text).is_some();
-        Ok(over.filter(|_| is_answer).map(|code| ChatAnswer::of_words(code.row, text)))
+        let Some(answer) = read_answer(text) else { return Ok(None) };
+        Ok(over.map(|code| ChatAnswer::of_words(code.row, Some(answer))))
     }
 
     /// Does what the owner wants who wrote in a chat. Gives what is said, and the parts of a page. `by` names the owner.
@@ -156,11 +169,20 @@ impl Delivery {
                         "Approved: the call is made, and what this covers is not asked about again."
                     }
                     Answer::No => "Denied: the call is not made.",
+                    Answer::Words => "Answered.",
+                    Answer::Cancel => "Closed without an answer.",
                 }
                 .to_owned())
             }
             Err(AnswerError::NotOffered) => {
-                Ok(format!("{NOT_OFFERED} /approve {code}, or denied."))
+                let wants_words =
+                    self.question_of(code).is_some_and(|it| it.shown().wants.is_some());
+                Ok(match wants_words {
+                    true => {
+                        format!("{WANTS_WORDS} /answer {code} and the answer, or /deny {code}.")
+                    }
+                    false => format!("{NOT_OFFERED} /approve {code}, or denied."),
+                })
             }
             Err(AnswerError::NoQuestion) => self.no_question(code).await,
         }
@@ -172,7 +194,7 @@ impl Delivery {
             return Given::Answered(Err(AnswerError::NoQuestion));
         };
         let is_shown = asked.places.iter().any(|place| place.shown == place.pages.len());
-        if given.answer != Answer::No && !is_shown {
+        if !matches!(given.answer, Answer::No | Answer::Cancel) && !is_shown {
             return Given::Unseen;
         }
         // Under the lock: the end of the question finds where it was answered.
@@ -202,6 +224,12 @@ impl Delivery {
         })
     }
 
+    /// The open question with this code.
+    fn question_of(&self, code: &str) -> Option<Question> {
+        let id = self.approvals.asked.open.lock().get(code).map(|asked| asked.id.clone());
+        self.approvals.questions.find(&id?)
+    }
+
     /// The next page of a question. `said` names the message that wants it.
     async fn page(
         &self,
@@ -209,12 +237,7 @@ impl Delivery {
         route: &Route,
         said: &str,
     ) -> Result<(String, Vec<Outgoing>), DeliveryError> {
-        let question = {
-            let open = self.approvals.asked.open.lock();
-            open.get(code).map(|asked| asked.id.clone())
-        };
-        let question = question.and_then(|id| self.approvals.questions.find(&id));
-        let Some(question) = question else {
+        let Some(question) = self.question_of(code) else {
             return Ok((self.no_question(code).await?, Vec::new()));
         };
         let mut open = self.approvals.asked.open.lock();

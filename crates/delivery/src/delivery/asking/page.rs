@@ -12,6 +12,10 @@ use crate::rows::{Outgoing, PartId, PartKind};
 /// Bytes of a question that are sent at once. More is shown when the owner asks for it, because a chat takes only so many
 /// messages in a minute.
 const PAGE_BYTES: usize = 12_000;
+/// More choices than this are written and not pressed.
+const MOST_BUTTONS: usize = 8;
+/// Most bytes of the command of a button in Telegram (`callback_data` of its Bot API), which has the least room.
+const MOST_BUTTON_BYTES: usize = 64;
 
 impl Delivery {
     /// The messages of a question in a chat, in groups that are sent at once. The last message says how it is answered.
@@ -52,15 +56,27 @@ impl Delivery {
 
     fn how_to_answer(&self, code: &str, question: &Question, route: &Route) -> String {
         let seconds = question.limit().1 / 1_000;
-        let mut text = format!(
-            "Answer the question `{code}` within {seconds} s:\n\n- /approve {code} – once\n"
-        );
+        let mut text = format!("Answer the question `{code}` within {seconds} s:\n\n");
+        let wants = question.shown().wants.as_ref();
+        if let Some(wants) = wants {
+            text.push_str(&format!("- /answer {code} … – your words\n"));
+            if let Some(without) = &wants.without {
+                text.push_str(&format!("- /answer {code} - – {}\n", without.replace('`', "'")));
+            }
+            text.push_str(&format!("- /cancel {code} – closes the question\n"));
+        } else {
+            text.push_str(&format!("- /approve {code} – once\n"));
+        }
         for (number, (kind, covers)) in question.shown().scopes().enumerate() {
             let more = if number > 0 && kind == ScopeKind::Directory { " directory" } else { "" };
             text.push_str(&format!("- /always {code}{more} – always for {covers}\n"));
         }
         text.push_str(&format!("- /deny {code} – no; a reason may follow\n\n"));
         text.push_str(match self.config().tools.approvals.has_owner(&route.channel) {
+            true if wants.is_some() => {
+                "Or answer this very message with your words. Only the owner's answer counts. Where / is for commands of the \
+                 app, write !answer and so on."
+            }
             true => {
                 "Or answer this very message with yes, or with no and why. Only the owner's answer counts. Where / is for \
                  commands of the app, write !approve and so on."
@@ -113,7 +129,18 @@ impl Delivery {
         if !self.config().tools.approvals.has_owner(&route.channel) {
             return Vec::new();
         }
-        let mut wanted = vec![("Once".to_owned(), format!("/approve {code}"))];
+        let mut wanted = match &question.shown().wants {
+            Some(wants) => {
+                let choices = wants.choices.iter();
+                let pressed =
+                    |choice: &String| (choice.clone(), format!("/answer {code} {choice}"));
+                let wanted: Vec<_> = choices.map(pressed).collect();
+                let fits = |(_, command): &(_, String)| command.len() <= MOST_BUTTON_BYTES;
+                let all_fit = wanted.len() <= MOST_BUTTONS && wanted.iter().all(fits);
+                if all_fit { wanted } else { Vec::new() }
+            }
+            None => vec![("Once".to_owned(), format!("/approve {code}"))],
+        };
         for (number, (kind, _)) in question.shown().scopes().enumerate() {
             wanted.push(match kind {
                 ScopeKind::Directory if number > 0 => {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use myclaw_agent::SessionConfig;
-use myclaw_agent::approvals::WrittenAnswer;
 use myclaw_agent::mcp::serve::{
     self, ASK, Backend, Begun, MEMORY_SEARCH, Outcome, SEND, State, Turn, Watch,
 };
@@ -205,12 +204,7 @@ impl Backend for Turns {
             self.row(turn).await?;
             let asked = self.server.delivery.questions().find(question);
             let asked = asked.ok_or_else(|| "the question does not wait any more".to_owned())?;
-            let (answer, scope, reason) = match served_answer(answer, &asked.shown().always) {
-                WrittenAnswer::Once => (Answer::Once, None, None),
-                WrittenAnswer::Always(scope) => (Answer::Always, scope, None),
-                WrittenAnswer::No(reason) => (Answer::No, None, reason),
-            };
-            let given = FullAnswer { answer, scope, reason };
+            let given = FullAnswer::from(served_answer(answer, &asked.shown().always));
             let answered = self.server.approve(question, given, &self.login).await;
             answered.map(drop).map_err(|error| error.to_string())
         })
