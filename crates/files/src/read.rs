@@ -42,8 +42,14 @@ fn open(path: &Path, found: &Metadata, flags: i32) -> io::Result<File> {
 /// # Errors
 /// As for [`open_regular`].
 pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_regular(path)?.take(limit).read_to_end(&mut bytes)?;
+    read_file(open_regular(path)?, limit)
+}
+
+/// Reads at most `limit` bytes of an open file. There is room for all of it at once, so the file takes two reads.
+pub(crate) fn read_file(file: File, limit: u64) -> io::Result<Vec<u8>> {
+    let size = file.metadata()?.len().min(limit);
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default().saturating_add(1));
+    file.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -10,7 +10,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
@@ -25,6 +25,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::Durability;
+use crate::read::read_file;
 
 mod walk;
 
@@ -199,8 +200,7 @@ impl SharedDirectory {
     /// # Errors
     /// [`io::ErrorKind::FileTooLarge`] for a longer one; otherwise as for [`SharedDirectory::file`].
     pub fn read(&self, path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.file(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+        let bytes = read_file(self.file(path)?, limit.saturating_add(1))?;
         if bytes.len() as u64 > limit {
             let why = format!("it is longer than {limit} bytes");
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));

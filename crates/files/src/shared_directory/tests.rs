@@ -2,6 +2,7 @@
 //! a directory, and with that of systems where the kernel cannot.
 
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::process::Command;
