@@ -5,6 +5,8 @@
 
 mod field;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use futures_util::future::BoxFuture;
 use myclaw_engine::PreparedCall;
 use parking_lot::Mutex;
@@ -88,6 +90,9 @@ pub trait Asker: Send + Sync {
     /// Asks, and waits for the answer.
     fn ask<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Reply>;
 
+    /// Takes a question back that nobody will answer: its call is over.
+    fn forget<'a>(&'a self, tool_call_id: &'a str) -> BoxFuture<'a, ()>;
+
     /// With what a call goes on that waited for the user when its process was killed. The model made it at `asked_at`, in
     /// milliseconds since the Unix epoch.
     fn begun<'a>(&'a self, tool_call_id: &'a str, asked_at: u64) -> BoxFuture<'a, Option<Begun>>;
@@ -168,6 +173,8 @@ pub(crate) struct Questions<'a> {
     pub(crate) earlier: Mutex<Option<(Value, Value)>>,
     /// Whether an answer has the server begin the call again.
     pub(crate) repeats: bool,
+    /// Whether the user is asked at the moment.
+    pub(crate) is_asking: AtomicBool,
 }
 
 /// A question that was not answered.
@@ -190,7 +197,8 @@ pub(crate) trait Answers: Sync {
 impl<'a> Questions<'a> {
     /// Questions that go to this user.
     pub(crate) fn of(ask: Option<&'a Ask<'a>>) -> Self {
-        Self { ask, declined: Mutex::default(), earlier: Mutex::default(), repeats: false }
+        let (declined, earlier, is_asking) = Default::default();
+        Self { ask, declined, earlier, repeats: false, is_asking }
     }
 }
 
@@ -207,7 +215,9 @@ impl Answers for Questions<'_> {
             let (mut why, mut answer) = (None, json!({"action": "decline"}));
             if let (Some(mut question), Some(ask)) = (Elicitation::read(&params), self.ask) {
                 question.repeats = self.repeats;
+                self.is_asking.store(true, Ordering::Relaxed);
                 let reply = ask(question.clone(), begun.small()).await;
+                self.is_asking.store(false, Ordering::Relaxed);
                 answer = question.reply(&reply);
                 why = match reply {
                     Reply::Accept(_) => return answer,

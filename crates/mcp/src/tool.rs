@@ -1,6 +1,7 @@
 //! A tool of a server.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
@@ -138,6 +139,12 @@ impl RemoteTool {
         let watch = CallWatch { cancel, on_progress, questions, round };
         let what = (&self.definition, &self.revision);
         let called = self.server.call(what, invocation.call.arguments.as_map(), &watch).await;
+        // The call was aborted, or the server has answered, ended or given up meanwhile.
+        if watch.questions.is_asking.load(Ordering::Relaxed)
+            && let Some(asker) = &self.asker
+        {
+            asker.forget(&invocation.call.tool_call_id).await;
+        }
         self.output(called.map_err(|failure| error_of(&failure))?, invocation.context).await
     }
 

@@ -46,9 +46,15 @@ impl Asker for UserOf {
                 self.on_disk(move |store| store.begin_wait(&waiting)).await;
             }
             let reply = self.reply(&asked).await;
-            let session = self.session.to_string();
-            self.on_disk(move |store| store.end_wait(&session, &call)).await;
+            self.forget(&call).await;
             reply
+        })
+    }
+
+    fn forget<'a>(&'a self, tool_call_id: &'a str) -> BoxFuture<'a, ()> {
+        let (session, call) = (self.session.to_string(), tool_call_id.to_owned());
+        Box::pin(async move {
+            self.on_disk(move |store| store.end_wait(&session, &call)).await;
         })
     }
 

@@ -163,6 +163,19 @@ fn another_agent_that_asked_is_shown_a_form_with_one_field() {
 }
 
 #[test]
+fn a_question_ends_with_its_call_when_the_turn_is_stopped() {
+    let (home, _server) = asking("sessions", &short_form());
+    let mut terminal = chat(&home);
+    terminal.send_line("go");
+    terminal.expect("Write count, /decline or /cancel:");
+    assert!(run(&home, &["approvals", "list"]).stdout().starts_with("waiting"));
+    terminal.send("\u{1b}");
+    terminal.expect("You: ");
+    leave(&mut terminal);
+    assert!(run(&home, &["approvals", "list"]).stdout().contains("no approvals"));
+}
+
+#[test]
 fn nobody_to_ask_means_no() {
     let (home, server) = asking("stateless", &form());
     run(&home, &["run", "go"]).assert_code(0);

@@ -30,7 +30,7 @@ fn only_whole_answers_count_but_a_no_may_give_its_reason() {
         ("note the date", None),
         ("nevertheless go on", None),
     ] {
-        assert_eq!(read_answer(text), expected, "{text}");
+        assert_eq!(read_answer(text, &Question::default()), expected, "{text}");
     }
 }
 

@@ -53,3 +53,26 @@ fn a_reason_for_a_no_reaches_the_model() {
         assert_eq!(refusal(reason), expected);
     }
 }
+
+#[test]
+fn a_line_is_the_words_of_a_question_that_wants_some_unless_it_is_a_command() {
+    let wants = WantedWords { label: "branch".to_owned(), choices: Vec::new(), without: None };
+    let question = Question { wants: Some(wants), ..Question::default() };
+    let said = |words: &str| Some(WrittenAnswer::Said(words.to_owned()));
+    for (line, expected) in [
+        (" main ", said("main")),
+        ("yes", said("yes")),
+        ("no, not that", said("no, not that")),
+        ("-", said("")),
+        ("\"-\"", said("-")),
+        ("\"/decline\"", said("/decline")),
+        ("\"\"", said("\"\"")),
+        ("/decline", Some(WrittenAnswer::No(None))),
+        ("/cancel", Some(WrittenAnswer::Cancel)),
+        ("/queue", None),
+        ("  ", None),
+    ] {
+        assert_eq!(question.read(line), expected, "{line}");
+    }
+    assert_eq!(Question::default().read("yes"), Some(WrittenAnswer::Once));
+}
