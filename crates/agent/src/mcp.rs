@@ -110,8 +110,19 @@ fn approved_tools(
     asker: Option<&Arc<dyn Asker>>,
 ) -> Vec<Arc<dyn Tool>> {
     let mut tools = Vec::new();
-    for server in servers.iter().filter(|server| server.config.is_enabled()) {
-        let approved = match server.approved() {
+    let mut servers = servers.iter().filter(|server| server.config.is_enabled()).peekable();
+    // The servers of a session share a state directory.
+    let opened = servers.peek().map(|first| first.session.home.approved_servers().open());
+    let opened = match opened {
+        Some(Ok(Some(opened))) => opened,
+        None | Some(Ok(None)) => return tools,
+        Some(Err(error)) => {
+            tracing::warn!(%error, "what was approved of MCP servers cannot be read");
+            return tools;
+        }
+    };
+    for server in servers {
+        let approved = match opened.load(&server.name, &server.identity()) {
             Ok(Some(approved)) => approved,
             Ok(None) => continue,
             Err(error) => {
@@ -230,6 +241,7 @@ impl ConfiguredServer {
             fingerprint: self.fingerprint(),
             shown: self.shown(),
             call_limit: Duration::from_secs(self.config.call_seconds()),
+            idle_limit: Duration::from_secs(self.config.idle_seconds()),
             place,
         })
     }
@@ -326,7 +338,15 @@ impl ConfiguredServer {
             add(&mut digest, name);
             add(&mut digest, value.expose_secret());
         }
-        add(&mut digest, &format!("{:?} {}", self.config.sandbox, self.config.call_seconds()));
+        add(
+            &mut digest,
+            &format!(
+                "{:?} {} {}",
+                self.config.sandbox,
+                self.config.call_seconds(),
+                self.config.idle_seconds()
+            ),
+        );
         finished(digest)
     }
 }

@@ -94,15 +94,19 @@ impl ApprovedStore {
     /// # Errors
     /// The file cannot be read, or is damaged.
     pub fn load(&self, server: &str, identity: &str) -> io::Result<Option<Approved>> {
-        let read = SharedDirectory::open(&self.directory)
-            .and_then(|directory| directory.read(file_name(server, identity), MAX_BYTES));
-        let bytes = match read {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            read => read?,
-        };
-        let approved: Approved = serde_json::from_slice(&bytes).map_err(io::Error::other)?;
-        let is_it = approved.server == server && approved.identity == identity;
-        Ok(Some(approved).filter(|_| is_it))
+        self.open()?.map_or(Ok(None), |opened| opened.load(server, identity))
+    }
+
+    /// The directory, opened once for several servers; `None` if nothing was approved. Blocks.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(&self) -> io::Result<Option<OpenApproved>> {
+        match SharedDirectory::open(&self.directory) {
+            Ok(directory) => Ok(Some(OpenApproved(directory))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Keeps what was approved. Blocks.
@@ -153,6 +157,25 @@ impl ApprovedStore {
             }
         }
         Ok(text)
+    }
+}
+
+/// What was approved, in an open directory.
+pub struct OpenApproved(SharedDirectory);
+
+impl OpenApproved {
+    /// As [`ApprovedStore::load`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn load(&self, server: &str, identity: &str) -> io::Result<Option<Approved>> {
+        let bytes = match self.0.read(file_name(server, identity), MAX_BYTES) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read?,
+        };
+        let approved: Approved = serde_json::from_slice(&bytes).map_err(io::Error::other)?;
+        let is_it = approved.server == server && approved.identity == identity;
+        Ok(Some(approved).filter(|_| is_it))
     }
 }
 

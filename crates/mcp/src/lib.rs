@@ -44,7 +44,7 @@ mod server;
 mod spec;
 mod tool;
 
-pub use approved::{Approved, ApprovedStore, Difference};
+pub use approved::{Approved, ApprovedStore, Difference, OpenApproved};
 pub use connection::{Listing, Revision};
 pub use definition::ToolDefinition;
 pub use elicitation::{Asked, Asker, Begun, Elicitation, Field, Reply, Wants};

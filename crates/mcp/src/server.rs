@@ -20,9 +20,7 @@ use crate::spec::Place;
 use crate::tool::RemoteTool;
 use crate::{Approved, ServerSpec, ToolDefinition};
 
-/// A server that nobody calls ends after this time.
-const IDLE: Duration = Duration::from_secs(300);
-/// How often an open server is looked at.
+/// How often an open server is looked at, at least.
 const LOOK: Duration = Duration::from_secs(30);
 /// A list of tools that is older is asked for again: not every server says when its list changes.
 const LIST_AGE: Duration = Duration::from_secs(300);
@@ -233,7 +231,7 @@ impl Server {
                 slot.revision = Some(open.connection.revision.clone());
                 (slot.failures, slot.pause) = (0, None);
                 slot.open = Some(Arc::clone(&open));
-                self.instance.attend();
+                self.instance.attend(self.spec.idle_limit);
                 Ok(open)
             }
             Err(mut failure) => {
@@ -259,17 +257,17 @@ impl Server {
 
 impl Instance {
     /// Ends the program once it has been idle.
-    fn attend(self: &Arc<Self>) {
+    fn attend(self: &Arc<Self>, idle_limit: Duration) {
         let this = Arc::downgrade(self);
         tokio::spawn(async move {
             loop {
-                sleep(LOOK).await;
+                sleep(LOOK.min(idle_limit)).await;
                 let Some(server) = this.upgrade() else { return };
                 let mut slot = server.slot.lock().await;
                 let has_ended =
                     slot.open.as_ref().is_none_or(|open| open.connection.ended().is_some());
                 let is_idle = server.calls.load(Ordering::Relaxed) == 0
-                    && server.last_used.lock().elapsed() > IDLE;
+                    && server.last_used.lock().elapsed() >= idle_limit;
                 if has_ended || is_idle {
                     slot.open = None;
                     return;

@@ -30,6 +30,8 @@ pub struct ServerSpec {
     pub shown: String,
     /// How long a call may take without a sign of progress.
     pub call_limit: Duration,
+    /// After this time without calls it ends.
+    pub idle_limit: Duration,
     /// Where it is.
     pub place: Place,
 }

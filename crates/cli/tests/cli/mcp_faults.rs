@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use myclaw_testkit::{Random, RunningChild, Signal, TempHome, WireFormat, mcp_server, number_from};
+use myclaw_testkit::{
+    ModelServer, Random, Reply, RunningChild, Script, Signal, TempHome, WireFormat, mcp_server,
+    number_from,
+};
 use serde_json::json;
 
 use crate::mcp::{approve, calls, home_of, results};
@@ -160,6 +163,43 @@ fn killed_in_a_call() {
     program.signal(Signal::Kill);
     wait_until("the child is left", || is_gone(child));
     wait_until("the server is left", || processes_with(&script).is_empty());
+}
+
+/// The programs of the server in two turns of a program, in these sessions. Before the second one, `between` sees the first.
+fn pids(idle_seconds: u64, sessions: [&str; 2], between: impl FnOnce(u32)) -> [u32; 2] {
+    let call = |id: &str| Reply::anthropic().tool_call(id, "faults__pid", json!({}));
+    let done = || Reply::anthropic().text("Done.");
+    let script = Script::from([call("call_1"), done(), call("call_2"), done()]);
+    let server = ModelServer::spawn_blocking_thread(script);
+    let (home, _) = home_of(&server, "sessions", |config| {
+        config["mcp"]["servers"]["faults"]["idleSeconds"] = json!(idle_seconds);
+        config["agents"]["defaults"]["sandbox"]["mode"] = json!("off");
+    });
+    approve(&home);
+    let mut child = RunningChild::spawn_piped(&mut myclaw(&home, &["rpc"]));
+    let mut turn = |session: &str, requests: usize| {
+        let line = json!({"type": "prompt", "session": session, "message": "go"});
+        child.send(&format!("{line}\n"));
+        server.wait_for_requests_blocking(requests);
+        let read = results(&server);
+        number_behind(read.last().expect("a result"), "pid ")
+    };
+    let first = turn(sessions[0], 2);
+    between(first);
+    [first, turn(sessions[1], 4)]
+}
+
+#[test]
+fn a_server_that_is_idle_ends_and_starts_again_with_the_next_call() {
+    let [first, second] =
+        pids(1, ["main", "main"], |pid| wait_until("the idle server is left", || is_gone(pid)));
+    assert_ne!(first, second);
+}
+
+#[test]
+fn the_sessions_of_a_program_share_one_server() {
+    let [first, second] = pids(300, ["one", "two"], |pid| assert!(!is_gone(pid)));
+    assert_eq!(first, second);
 }
 
 /// Kills in a quick run.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use myclaw_testkit::{ChildOutput, McpHttpServer, RunningChild, TempHome, WireFormat};
+use myclaw_testkit::{ChildOutput, McpHttpServer, RunningChild, Signal, TempHome, WireFormat};
 use serde_json::{Value, json};
 
 use crate::mcp::{approve, calls, results};
@@ -256,6 +256,30 @@ fn a_token_that_is_refused_in_a_run_is_renewed_and_a_login_that_has_ended_says_w
     let answers = place.answers(&["echo"]);
     let last = answers.last().expect("an answer");
     assert!(last.contains("echo: hello"), "{last}");
+}
+
+/// The server has replaced the token, and its answer is lost with the process. Nobody can have the new one any more.
+#[test]
+fn a_kill_in_the_middle_of_a_renewal_ends_the_login_and_says_how_to_begin_another() {
+    let place = Place::new(&json!({"lifetime": 1, "lost_renewal": true}));
+    place.log_in().assert_code(0);
+    let child = RunningChild::spawn(&mut myclaw(&place.home, &["mcp", "test"]));
+    let limit = std::time::Instant::now() + MINUTE;
+    while place.requests("/token").len() < 2 {
+        assert!(std::time::Instant::now() < limit, "nothing is renewed");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.signal(Signal::Kill);
+    child.wait(MINUTE);
+    // The store is whole, and the lock of the renewal is free.
+    let output = run(&place.home, &["mcp", "test"]);
+    output.assert_code(1);
+    for words in ["invalid_grant", "Log in again with `myclaw mcp login faults`"] {
+        assert!(output.stdout().contains(words), "{words}: {}", output.stdout());
+    }
+    no_token_in(&output);
+    place.log_in().assert_code(0);
+    run(&place.home, &["mcp", "test"]).assert_code(0);
 }
 
 #[test]

@@ -13,6 +13,8 @@ use super::web::HostEntry;
 
 /// Seconds that a call may take: as long as most clients wait, and a hung server is noticed.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 60;
+/// Seconds without calls after which a server ends: most work on a task is done by then, and a start takes a second.
+const DEFAULT_IDLE_SECONDS: u64 = 300;
 
 /// Servers of the Model Context Protocol, whose tools the agent uses.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,6 +81,13 @@ pub struct McpServerConfig {
     )]
     #[schemars(range(min = 1, max = MAX_SECONDS))]
     pub timeout_seconds: Option<u64>,
+    /// Seconds without calls after which it ends; at most 86400 (a day). Default: 300.
+    #[serde(
+        deserialize_with = "values::optional_within::<_, _, 1, MAX_SECONDS>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(range(min = 1, max = MAX_SECONDS))]
+    pub idle_seconds: Option<u64>,
     /// Which of its tools are offered, by the names that it gives them.
     pub tools: McpToolRules,
     /// What the program may do. It is confined unless `enabled` is false.
@@ -184,11 +193,13 @@ impl PartialEq for McpServerConfig {
                 auth,
                 enabled,
                 timeout_seconds,
+                idle_seconds,
                 tools,
                 sandbox,
                 ..
             } = of.clone();
-            (command, args, cwd, url, auth, enabled, timeout_seconds, tools, sandbox)
+            let seconds = (timeout_seconds, idle_seconds);
+            (command, args, cwd, url, auth, enabled, seconds, tools, sandbox)
         };
         let variables = |of: &Self| -> Vec<(String, String)> {
             let plain = |(name, value): (&String, &SecretString)| {
@@ -219,6 +230,11 @@ impl McpServerConfig {
         self.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_SECONDS)
     }
 
+    /// Seconds without calls after which it ends.
+    pub fn idle_seconds(&self) -> u64 {
+        self.idle_seconds.unwrap_or(DEFAULT_IDLE_SECONDS)
+    }
+
     /// Whether it does not say what the server is, so that it only changes another entry.
     fn is_change(&self) -> bool {
         self.command.is_none() && self.url.is_none()
@@ -232,6 +248,7 @@ impl McpServerConfig {
         let mut changed = self.clone();
         changed.enabled = own.enabled.or(self.enabled);
         changed.timeout_seconds = own.timeout_seconds.or(self.timeout_seconds);
+        changed.idle_seconds = own.idle_seconds.or(self.idle_seconds);
         changed.tools.allow = own.tools.allow.clone().or_else(|| self.tools.allow.clone());
         changed.tools.deny.extend(own.tools.deny.iter().cloned());
         changed

@@ -142,6 +142,10 @@ class Handler(BaseHTTPRequestHandler):
                 # Somebody has stolen it.
                 access.clear(), refresh.clear()
                 return self.plain(400, {"error": "invalid_grant", "error_description": form["refresh_token"] + " was used"})
+            if OAUTH.pop("lost_renewal", None):
+                # The new tokens are on their way for longer than the client lives.
+                refresh.clear()
+                time.sleep(30)
             return self.tokens()
         asked = codes.pop(form["code"], None)
         digest = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).decode().rstrip("=")
