@@ -4,6 +4,7 @@ mod asker;
 mod confine;
 mod import;
 mod login;
+mod offers;
 mod project;
 mod served;
 
@@ -29,6 +30,7 @@ use url::Url;
 use self::asker::UserOf;
 pub(crate) use self::confine::server_files;
 pub use self::import::{ImportSource, Imported, editor_server, read_servers};
+pub use self::offers::OfferKind;
 pub use self::project::ProjectServers;
 pub use self::served::{served_answer, served_question};
 use crate::blocking::blocking;
@@ -165,16 +167,15 @@ impl ConfiguredServer {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn approve(
-        &self,
-        tools: Vec<ToolDefinition>,
-        revision: &Revision,
-    ) -> Result<(), AgentError> {
+    pub fn approve(&self, listing: Listing, revision: &Revision) -> Result<(), AgentError> {
+        let Listing { tools, resources, prompts, .. } = listing;
         let approved = Approved {
             server: self.name.clone(),
             identity: self.identity(),
             revision: revision.to_string(),
             tools,
+            resources,
+            prompts,
         };
         self.session.home.approved_servers().save(&approved).map_err(|error| {
             AgentError::new(FailureClass::Mcp, format!("the approval cannot be kept: {error}"))

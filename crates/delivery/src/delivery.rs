@@ -35,6 +35,7 @@ mod occasion;
 mod outage;
 mod parts;
 mod restart;
+mod server_texts;
 mod sharing;
 mod speaking;
 mod versions;

@@ -87,12 +87,14 @@ async fn approve(server: &ConfiguredServer, code: Option<&str>) -> Result<String
     let approved = server.approved().map_err(|error| error.message)?;
     let difference = Difference::between(approved.as_ref(), &listing.tools);
     if approved.is_some() && difference.is_empty() {
+        // The lists for completion may be others.
+        server.approve(listing, &revision).map_err(|error| error.message)?;
         return Ok("all of it was approved before; nothing has changed".to_owned());
     }
     let (name, shown_code) = (&server.name, code_of(&listing.tools));
     match code {
         Some(code) if code == shown_code => {
-            server.approve(listing.tools, &revision).map_err(|error| error.message)?;
+            server.approve(listing, &revision).map_err(|error| error.message)?;
             Ok("approved; the agent has the tools from your next message on".to_owned())
         }
         Some(_) => {

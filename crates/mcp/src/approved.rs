@@ -31,6 +31,12 @@ pub struct Approved {
     pub revision: String,
     /// Its tools.
     pub tools: Vec<ToolDefinition>,
+    /// The addresses of its resources at that time, for completion.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<String>,
+    /// The names of its prompts at that time, for completion.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prompts: Vec<String>,
 }
 
 /// How what a server lists differs from what was approved. Tools are named as the server names them.

@@ -64,6 +64,13 @@ impl fmt::Display for Revision {
     }
 }
 
+/// What a server may have beside tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offer {
+    Resources,
+    Prompts,
+}
+
 /// What a server lists.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing {
@@ -71,6 +78,10 @@ pub struct Listing {
     pub tools: Vec<ToolDefinition>,
     /// Entries that are not offered, and why.
     pub problems: Vec<String>,
+    /// The addresses of its resources, as far as they were asked for.
+    pub resources: Vec<String>,
+    /// The names of its prompts, as far as they were asked for.
+    pub prompts: Vec<String>,
 }
 
 /// An open connection.
@@ -79,6 +90,8 @@ pub(crate) struct Connection {
     pub(crate) revision: Revision,
     /// The name and version that the server gives itself; may be empty.
     pub(crate) server: String,
+    /// What it offers beside tools.
+    offers: Vec<Offer>,
     /// The request by which a server without sessions says what changes.
     _listening: Option<AbortOnDropHandle<()>>,
 }
@@ -187,10 +200,15 @@ impl Connection {
     }
 
     fn new(transport: Transport, agreed: Agreed) -> Self {
-        let Agreed { revision, server, tells_changes } = agreed;
+        let Agreed { revision, server, tells_changes, offers } = agreed;
         let is_told = revision.is_stateless() && tells_changes;
         let _listening = is_told.then(|| listen(transport.exchange()));
-        Self { transport, revision, server, _listening }
+        Self { transport, revision, server, offers, _listening }
+    }
+
+    /// Whether it has a list of these.
+    pub(crate) fn offers(&self, offer: Offer) -> bool {
+        self.offers.contains(&offer)
     }
 
     /// Why the connection has ended, once it has.
@@ -238,7 +256,10 @@ impl Connection {
             }
             cursor = page["nextCursor"].as_str().filter(|next| !next.is_empty()).map(str::to_owned);
             match &cursor {
-                None => return Ok(Listing { tools, problems }),
+                None => {
+                    let (resources, prompts) = (Vec::new(), Vec::new());
+                    return Ok(Listing { tools, problems, resources, prompts });
+                }
                 Some(next) if !cursors.insert(next.clone()) => break,
                 Some(_) => {}
             }
@@ -293,7 +314,7 @@ impl Connection {
         Err(Failure::other("the server asks again and again before it answers"))
     }
 
-    async fn ask(&self, mut request: Request<'_>) -> Result<Value, Failure> {
+    pub(crate) async fn ask(&self, mut request: Request<'_>) -> Result<Value, Failure> {
         if self.revision.is_stateless() {
             let asks = request.questions.is_some_and(|questions| questions.has_user());
             request.params.insert("_meta".to_owned(), meta(asks));
@@ -378,12 +399,17 @@ struct Agreed {
     server: String,
     /// Whether it says when its list of tools changes.
     tells_changes: bool,
+    /// What it has beside tools.
+    offers: Vec<Offer>,
 }
 
 impl Agreed {
     fn new(revision: Revision, info: &Value, abilities: &Value) -> Self {
         let tells_changes = abilities["tools"]["listChanged"] == true;
-        Self { revision, server: name_of(info), tells_changes }
+        let has = |name: &str| abilities.get(name).is_some_and(Value::is_object);
+        let known = [(Offer::Resources, "resources"), (Offer::Prompts, "prompts")].into_iter();
+        let offers = known.filter(|(_, name)| has(name)).map(|(offer, _)| offer).collect();
+        Self { revision, server: name_of(info), tells_changes, offers }
     }
 }
 

@@ -19,6 +19,7 @@
 //! | `exchange` | requests that wait for their answers |
 //! | `connection` | the handshake of each revision, the list of tools, calls |
 //! | `elicitation` | what a server asks the user in the middle of a call |
+//! | `offers` | resources and prompts, which people ask for by name |
 //! | `server` | one server of a process: started when it is needed, ended when it is idle, with pauses after failures |
 //! | `outcome` | the result of a call for a model |
 //! | `serve` | the other side: MyClaw as a server |
@@ -37,6 +38,7 @@ mod http;
 mod lines;
 mod log;
 pub mod oauth;
+mod offers;
 mod outcome;
 mod process;
 pub mod serve;

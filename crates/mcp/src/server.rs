@@ -7,15 +7,17 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use myclaw_engine::Tool;
-use myclaw_llm::HttpProvider;
+use myclaw_llm::{ContentBlock, HttpProvider};
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::connection::{CallWatch, Called, Connection, Listing, Revision};
+use crate::connection::{CallWatch, Called, Connection, Listing, Offer, Revision};
 use crate::elicitation::Asker;
+use crate::exchange::Request;
 use crate::failure::{Failure, Kind};
 use crate::log::ServerLog;
+use crate::offers::{prompt_content, resource_content};
 use crate::spec::Place;
 use crate::tool::RemoteTool;
 use crate::{Approved, ServerSpec, ToolDefinition};
@@ -129,8 +131,11 @@ impl Server {
     /// It does not start, or gives no list.
     pub async fn listing(&self) -> Result<(Listing, Revision, String), Failure> {
         let open = self.open(None).await?;
-        let listing = open.connection.list().await?;
         let connection = &open.connection;
+        let mut listing = connection.list().await?;
+        // They are for completion; without them everything works.
+        listing.resources = connection.names(Offer::Resources).await.unwrap_or_default();
+        listing.prompts = connection.names(Offer::Prompts).await.unwrap_or_default();
         Ok((listing, connection.revision.clone(), connection.server.clone()))
     }
 
@@ -143,6 +148,54 @@ impl Server {
         asker: Option<&Arc<dyn Asker>>,
     ) -> Vec<Arc<dyn Tool>> {
         RemoteTool::all_of(self, approved, is_wanted, asker)
+    }
+
+    /// What a model is shown of a resource, marked as text of the server. Starts the server.
+    ///
+    /// # Errors
+    /// It does not start, or refuses.
+    pub async fn resource(&self, uri: &str) -> Result<Vec<ContentBlock>, Failure> {
+        let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
+        let result = self.fetch("resources/read", params).await?;
+        Ok(resource_content(self.name(), uri, &result))
+    }
+
+    /// The message that a prompt makes with the arguments in `line`. Starts the server.
+    ///
+    /// # Errors
+    /// It does not start, has no such prompt, or refuses; or an argument is missing.
+    pub async fn prompt(&self, name: &str, line: &str) -> Result<Vec<ContentBlock>, Failure> {
+        let listed = {
+            let _using = Using::new(&self.instance);
+            self.open(None).await?.connection.prompt(name).await?
+        };
+        let listed = listed.ok_or_else(|| Failure::other("the server has no such prompt"))?;
+        let arguments = listed.arguments(line).map_err(Failure::other)?;
+        let params = Map::from_iter([
+            ("name".to_owned(), json!(name)),
+            ("arguments".to_owned(), Value::Object(arguments)),
+        ]);
+        Ok(prompt_content(self.name(), name, &self.fetch("prompts/get", params).await?))
+    }
+
+    /// The answer to a request that people make.
+    async fn fetch(&self, method: &str, params: Map<String, Value>) -> Result<Value, Failure> {
+        let _using = Using::new(&self.instance);
+        let mut has_begun_anew = false;
+        loop {
+            let open = self.open(None).await?;
+            let request = Request::new(method, params.clone(), self.spec.call_limit);
+            return match open.connection.ask(request).await {
+                Err(failure) if failure.kind == Kind::SessionLost && !has_begun_anew => {
+                    has_begun_anew = true;
+                    continue;
+                }
+                Ok(result) if result["resultType"] == "input_required" => Err(Failure::other(
+                    "the server wants to ask something before it answers, which is possible for tools only",
+                )),
+                answer => answer,
+            };
+        }
     }
 
     /// Calls a tool, which must still be what `definition` says. `before` is the revision that the server spoke when it was

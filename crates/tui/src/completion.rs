@@ -1,6 +1,7 @@
 //! Completion with Tab: commands, the models, sessions and skills that they take as arguments, and paths.
 
 use myclaw_agent::SessionConfig;
+use myclaw_agent::mcp::OfferKind;
 use myclaw_llm::{Catalog, ThinkingLevel};
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 
@@ -28,6 +29,9 @@ impl ChatCompleter {
         let directory = self.config.working_directory();
         if let Some(typed) = word.strip_prefix('@') {
             let mut found = paths::find(directory, typed, MOST_SUGGESTIONS);
+            // Resources of MCP servers, as those had them when they were approved.
+            let resources = self.config.server_offers(OfferKind::Resources);
+            found.extend(resources.into_iter().filter(|name| name.starts_with(typed)));
             found.iter_mut().for_each(|path| path.insert(0, '@'));
             return Some((start, found));
         }
@@ -44,6 +48,8 @@ impl ChatCompleter {
         let Some((command, _)) = line.split_once(' ') else {
             let mut names = NAMES.map(str::to_owned).to_vec();
             names.extend(custom::names(&self.config));
+            let prompts = self.config.server_offers(OfferKind::Prompts);
+            names.extend(prompts.into_iter().map(|name| format!("/{name}")));
             return Some((0, names));
         };
         let names = match command {

@@ -11,6 +11,8 @@ pub(super) fn parse(config: &SessionConfig, line: &str) -> Parsed {
     match expand(config, line, |name| NAMES.contains(&name)) {
         Some(Ok(message)) => Parsed::Message(message),
         Some(Err(problem)) => Parsed::Unknown(problem),
+        // Its text is asked for when the message is made.
+        None if config.names_server_prompt(line) => Parsed::Message(line.to_owned()),
         None => command::parse(line, || names(config)),
     }
 }

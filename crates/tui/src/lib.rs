@@ -359,7 +359,12 @@ impl Chat {
                 put_line(shown.trim_end())?;
             }
         }
-        Ok(attachments::content(pictures, text))
+        let content = attachments::content(pictures, text);
+        let (content, problems) = self.session.config().with_server_texts(content).await?;
+        for problem in problems {
+            self.say(&problem)?;
+        }
+        Ok(content)
     }
 
     /// Brings the status line up to date.

@@ -364,7 +364,10 @@ async fn act(
             answer.extend(pictures.iter().map(Attachment::line));
             answer.push(format!("{when}: {}", first_line(&text)));
             // The turn may end at this moment; then the next one begins with it.
-            session.enqueue(kind, attachments::content(pictures, text)).await?;
+            let content = attachments::content(pictures, text);
+            let (content, unread) = session.config().with_server_texts(content).await?;
+            answer.extend(unread);
+            session.enqueue(kind, content).await?;
             Ok(answer.join("\n"))
         }
         Talk::ShowQueue => Ok(list(&session.pending().await?)),

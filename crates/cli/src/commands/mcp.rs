@@ -233,6 +233,8 @@ fn approve(server: &ConfiguredServer, answer: Answer) -> Result<(), CliError> {
     )])?;
     printer.safe_lines(listing.problems.iter().map(|problem| format!("left out: {problem}")))?;
     if approved.is_some() && difference.is_empty() {
+        // The lists for completion may be others.
+        server.approve(listing, &revision)?;
         printer.line("All of it was approved before; nothing has changed.")?;
         return printer.finish();
     }
@@ -244,7 +246,7 @@ fn approve(server: &ConfiguredServer, answer: Answer) -> Result<(), CliError> {
     };
     let mut printer = Printer::stdout();
     if is_approved {
-        server.approve(listing.tools, &revision)?;
+        server.approve(listing, &revision)?;
         printer.line(format_args!("approved; the agent has the tools from its next message on"))?;
     } else {
         printer

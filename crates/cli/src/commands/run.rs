@@ -158,6 +158,8 @@ impl Turns<'_> {
         let mut corrections = 0;
         loop {
             let content = attachments::content(std::mem::take(&mut pictures), message);
+            let (content, problems) = self.config.with_server_texts(content).await?;
+            problems.iter().for_each(|problem| note(format_args!("myclaw: {problem}")));
             let reply = self.run(content).await?;
             let Some(form) = form else { return Ok(None) };
             match form.value_in(&reply) {

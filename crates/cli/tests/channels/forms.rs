@@ -110,3 +110,16 @@ fn a_form_is_closed_in_the_chat_and_ends_with_its_gateway() {
     });
     gateway.stop();
 }
+
+#[test]
+fn a_message_of_the_owner_names_a_resource_and_one_of_somebody_else_does_not() {
+    let bench = asking();
+    let gateway = bench.start();
+    bench.bot.write(BOB, "what is in @faults:notes://today ?");
+    until("it is answered", || bench.model.requests().len() == 1);
+    assert!(!bench.asked().contains("Buy milk"), "{}", bench.asked());
+    bench.bot.write(ANN, "what is in @faults:notes://today ?");
+    until("it is answered", || bench.model.requests().len() == 2);
+    assert!(bench.asked().contains("Buy milk") && bench.asked().contains("They are data"));
+    gateway.stop();
+}

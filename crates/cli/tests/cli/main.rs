@@ -52,6 +52,7 @@ mod mcp_faults;
 mod mcp_forms;
 mod mcp_http;
 mod mcp_login;
+mod mcp_named;
 mod mcp_others;
 mod mcp_project;
 mod mcp_serve;

@@ -34,6 +34,7 @@ mod guard;
 #[cfg(target_os = "linux")]
 mod limits;
 mod mcp;
+mod mcp_client;
 mod mcp_others;
 mod nodes;
 mod openai;

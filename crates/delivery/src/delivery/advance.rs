@@ -310,6 +310,7 @@ impl Delivery {
         let said = Some(TextContent { text, outside, ..TextContent::default() })
             .filter(|said| !said.text.trim().is_empty())
             .map(ContentBlock::Text);
+        let mut said = self.with_server_texts(desk, message, said).await;
         if message.row.origin.files.is_empty() {
             let images = images.iter().cloned().map(ContentBlock::Image);
             return Ok(said.into_iter().chain(images).collect());
@@ -322,6 +323,8 @@ impl Delivery {
             files.push(ShownFile { name: file.name.clone(), bytes, heard });
         }
         let (config, id) = (desk.session.config(), message.id.to_string());
+        let named = said.split_off(said.len().min(1));
+        let said = said.pop();
         let making = tokio::task::spawn_blocking(move || {
             config.make_working_directory().map_err(|error| error.message)?;
             let refuses = |bytes| config.refuses_file(bytes);
@@ -329,6 +332,7 @@ impl Delivery {
         });
         let made = making.await.map_err(|error| DeliveryError::Internal(error.to_string()))?;
         let mut blocks = made.map_err(DeliveryError::Internal)?;
+        blocks.extend(named);
         blocks.extend(images.iter().cloned().map(ContentBlock::Image));
         Ok(blocks)
     }

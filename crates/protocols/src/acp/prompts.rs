@@ -104,6 +104,7 @@ pub(super) async fn prompt(
         let (name, message) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
         text.text = skills.request(name, message).map_err(failed)?;
     }
+    let content = session.config().with_server_texts_noted(content).await.map_err(failed)?;
     let accepted = session.send(content, None).await.map_err(failed)?;
     if session.work().is_some() {
         if matches!(accepted, Accepted::Interrupting(_)) {

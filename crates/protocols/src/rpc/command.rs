@@ -385,7 +385,7 @@ async fn content(message: Message, config: &SessionConfig) -> Result<Vec<Content
     for image in message.images {
         content.push(picture(image.data).await?);
     }
-    Ok(content)
+    Ok(config.with_server_texts_noted(content).await?)
 }
 
 fn accepted(accepted: &Accepted) -> Value {

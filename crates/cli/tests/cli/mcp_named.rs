@@ -1,0 +1,118 @@
+//! Resources and prompts of MCP servers, which people name in messages.
+
+use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome};
+use serde_json::{Value, json};
+
+use crate::mcp::{approve, calls, home_of};
+use crate::screen::{ask, chat, leave};
+use crate::{myclaw, run};
+
+/// A home with an approved server, and a model that says that it is done, `turns` times.
+fn home(mode: &str, turns: usize) -> (TempHome, ModelServer) {
+    let replies: Vec<Reply> = (0..turns).map(|_| Reply::anthropic().text("Done.")).collect();
+    let server = ModelServer::spawn_blocking_thread(Script::from(replies));
+    let (home, _) = home_of(&server, mode, |_| {});
+    approve(&home);
+    (home, server)
+}
+
+/// The blocks of the newest user message.
+fn said(server: &ModelServer) -> Vec<String> {
+    let last = server.last_request().messages().last().cloned().unwrap_or_default();
+    let blocks = last["content"].as_array().cloned().unwrap_or_default();
+    let texts = blocks.iter().map(|block| block["text"].as_str().unwrap_or_default().to_owned());
+    texts.filter(|text| !text.starts_with("<sent>")).collect()
+}
+
+#[test]
+fn a_run_reads_the_resources_that_its_message_names_marked_as_text_of_the_server() {
+    for mode in ["sessions", "stateless"] {
+        let (home, server) = home(mode, 1);
+        let output =
+            run(&home, &["run", "what is in @faults:notes://today, and in @nobody:notes://x?"]);
+        output.assert_code(0);
+        let said = said(&server);
+        assert_eq!(said.len(), 2, "{mode}: {said:?}");
+        assert!(said[0].ends_with("@nobody:notes://x?"), "{}", said[0]);
+        for words in
+            ["The resource notes://today of the MCP server faults.", "They are data", "Buy milk."]
+        {
+            assert!(said[1].contains(words), "{words}: {}", said[1]);
+        }
+        assert!(!said[1].contains("<system>"), "{}", said[1]);
+    }
+}
+
+#[test]
+fn a_resource_is_cut_and_one_that_cannot_be_read_says_why() {
+    let (home, server) = home("sessions", 2);
+    run(&home, &["run", "read @faults:notes://long"]).assert_code(0);
+    let long = said(&server)[1].clone();
+    assert!(long.len() < 70_000 && long.contains("(cut: the first 60000 of"), "{}", long.len());
+    let output = run(&home, &["run", "read @faults:notes://none"]);
+    output.assert_code(0);
+    let words = "the resource notes://none of the MCP server faults cannot be read";
+    assert!(output.stderr().contains(words), "{}", output.stderr());
+    assert_eq!(said(&server).len(), 1);
+}
+
+#[test]
+fn nothing_of_a_server_that_is_not_approved_or_disabled_is_used() {
+    for (enabled, words) in
+        [(true, "is not approved: `myclaw mcp approve faults`"), (false, "is disabled")]
+    {
+        let server = calls(&[]);
+        let (home, _) = home_of(&server, "sessions", |config| {
+            config["mcp"]["servers"]["faults"]["enabled"] = json!(enabled);
+        });
+        let output = run(&home, &["run", "read @faults:notes://today"]);
+        output.assert_code(0);
+        assert!(output.stderr().contains(words), "{}", output.stderr());
+        assert_eq!(said(&server).len(), 1);
+    }
+}
+
+#[test]
+fn the_chat_completes_resources_and_prompts_and_sends_what_they_say() {
+    let (home, server) = home("sessions", 3);
+    let mut terminal = chat(&home);
+    terminal.send("read @faults:\t");
+    terminal.expect("read @faults:notes://today");
+    terminal.send("\r");
+    terminal.expect("Done.");
+    terminal.expect("You: ");
+    assert!(said(&server)[1].contains("Buy milk."), "{:?}", said(&server));
+    terminal.send("/faults:\t");
+    terminal.expect("/faults:review");
+    terminal.send(" main it is slow\r");
+    terminal.expect("Done.");
+    terminal.expect("You: ");
+    let text =
+        "The prompt review of the MCP server faults:\nReview the branch main because: it is slow";
+    assert_eq!(said(&server), [text]);
+    // What cannot be used is not sent.
+    ask(&mut terminal, "/faults:review", "the argument branch is missing:");
+    ask(&mut terminal, "/faults:other", "the server has no such prompt");
+    assert_eq!(server.requests().len(), 2);
+    leave(&mut terminal);
+}
+
+#[test]
+fn a_program_names_them_over_rpc() {
+    let (home, server) = home("stateless", 2);
+    let mut child = RunningChild::spawn_piped(&mut myclaw(&home, &["rpc"]));
+    let mut say = |text: &str| {
+        child.send(&format!("{}\n", json!({"id": text, "type": "prompt", "message": text})));
+        let id = json!({"id": text}).to_string();
+        let answer = child.wait_for_stdout_line(id.trim_matches(['{', '}']));
+        let answer: Value = serde_json::from_str(&answer).expect("an answer");
+        answer
+    };
+    let missing = say("/faults:review");
+    assert_eq!(missing["success"], false, "{missing}");
+    assert!(missing.to_string().contains("the argument branch is missing"), "{missing}");
+    say("/faults:review why=speed main");
+    child.wait_for_stdout("Done.");
+    assert!(said(&server)[0].ends_with("Review the branch main because: speed"));
+    let _ = child;
+}

@@ -1,0 +1,67 @@
+//! MCP servers in the gateway: one program for all sessions, and resources and prompts that messages name.
+
+use myclaw_testkit::mcp_server;
+
+use super::*;
+
+/// A gateway with an approved server.
+fn bench(script: Script) -> Bench {
+    let bench = Bench::new(script);
+    let (entry, _) = mcp_server(&bench.home, "sessions");
+    bench.configure(|config| {
+        config["mcp"]["servers"]["faults"] = entry;
+        config["agents"]["defaults"]["sandbox"]["mode"] = json!("off");
+    });
+    let mut approve = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    RunningChild::run(approve.args(["mcp", "approve", "faults", "--yes"])).assert_code(0);
+    bench
+}
+
+/// Says something in a session, and waits for the answer.
+fn say(client: &Client, session: &str, id: &str, text: &str) -> Value {
+    let body = json!({"session": session, "id": id, "text": text});
+    let sent = client.post("/api/messages", &body).unwrap().1["messageId"].clone();
+    client.outcome(sent.as_str().unwrap()).unwrap()
+}
+
+#[test]
+fn the_sessions_of_a_gateway_share_one_server() {
+    let bench = bench(shared(|request, number| {
+        let last = json!(request.messages().last()).to_string();
+        match last.split_once("pid ") {
+            Some((_, rest)) => {
+                let pid: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                Reply::anthropic().text(pid).step()
+            }
+            None => Reply::anthropic()
+                .tool_call(format!("call_{number}"), "faults__pid", json!({}))
+                .step(),
+        }
+    }));
+    let gateway = bench.start();
+    let pids = ["one", "two"].map(|session| {
+        say(&gateway.client, session, session, "go")["reply"].as_str().unwrap().to_owned()
+    });
+    assert!(!pids[0].is_empty());
+    assert_eq!(pids[0], pids[1]);
+    gateway.stop();
+}
+
+#[test]
+fn a_message_of_the_owner_names_resources_and_prompts() {
+    let bench = bench(answering("Done."));
+    let gateway = bench.start();
+    let last = || json!(bench.model.requests().last().unwrap().messages().last()).to_string();
+    say(&gateway.client, "main", "one", "read @faults:notes://today and @faults:notes://none");
+    for words in
+        ["Buy milk.", "They are data", "[the resource notes://none of the MCP server faults"]
+    {
+        assert!(last().contains(words), "{words}: {}", last());
+    }
+    say(&gateway.client, "main", "two", "/faults:review main");
+    let text = "The prompt review of the MCP server faults:\\nReview the branch main";
+    assert!(last().contains(text), "{}", last());
+    say(&gateway.client, "main", "three", "/faults:review");
+    assert!(last().contains("/faults:review") && last().contains("the argument branch is missing"));
+    gateway.stop();
+}
