@@ -634,6 +634,39 @@ const scenarios = {
     await page.close();
   },
 
+  async servers() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/status");
+    const card = page.getByRole("article", { name: "MCP server faults" });
+    await card.getByText("not approved").waitFor();
+    // What a server says of itself is shown whole, and approved as it was shown.
+    await card.getByRole("button", { name: "Look for changes" }).click();
+    await card.getByText("Says the text again").waitFor();
+    await check(page, "servers");
+    await card.getByRole("button", { name: "Approve exactly this" }).click();
+    await card.getByText("approved", { exact: true }).waitFor();
+    await card.getByText("18 tools").click();
+    await card.getByText("faults__echo").waitFor();
+    await card.getByRole("button", { name: "Disable" }).click();
+    await card.getByText("disabled", { exact: true }).waitFor();
+    await card.getByRole("button", { name: "Enable" }).click();
+    await card.getByText("approved", { exact: true }).waitFor();
+    // A field of a form that the server asks for.
+    await enter(page, "forms");
+    await say(page, "please fill in");
+    const ask = page.getByRole("region", { name: "approval of faults__ask" });
+    await ask.getByText("How many?").waitFor();
+    await check(page, "form");
+    await ask.getByRole("textbox", { name: "count" }).fill("9");
+    await ask.getByRole("button", { name: "Send" }).click();
+    await ask.getByText("it must be a whole number from 1 to 5").waitFor();
+    await ask.getByRole("textbox", { name: "count" }).fill("4");
+    await ask.getByRole("button", { name: "Send" }).click();
+    await messages(page).getByText("The tool is done.").waitFor();
+    assert.deepEqual(page.foreign, []);
+    await page.close();
+  },
+
   async frame() {
     // What a phone needs to install the page.
     const manifest = await (await fetch(`${GATEWAY}/manifest.webmanifest`)).json();

@@ -5,6 +5,7 @@ import { api } from "./api";
 import type { Connection } from "./connection";
 import { Ask } from "./parts";
 import type { Question } from "./protocol";
+import { Servers } from "./servers";
 
 const EVERY = 5_000;
 
@@ -119,6 +120,7 @@ export function StatusPage({ connection, phase, onOpen }: { connection: Connecti
             <Ask question={question} onAnswer={(answer) => connection.request("approve", { id: question.id, ...answer })} />
           </div>
         ))}
+        <Servers phase={phase} />
         <Security phase={phase} />
         <p class="muted">
           <a href="/licenses.md" target="_blank" rel="noopener noreferrer">

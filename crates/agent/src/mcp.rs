@@ -1,5 +1,6 @@
 //! The MCP servers of the config: their programs, their tools in runs, and what commands about them need.
 
+mod approval;
 mod asker;
 mod confine;
 mod import;
@@ -27,6 +28,7 @@ use myclaw_policy::matches_name;
 use ring::digest::{Context, SHA256};
 use url::Url;
 
+pub use self::approval::{ToApprove, difference_lines};
 use self::asker::UserOf;
 pub(crate) use self::confine::server_files;
 pub use self::import::{ImportSource, Imported, editor_server, read_servers};

@@ -1,8 +1,7 @@
 //! `/mcp` in the chat and for editors: lists the MCP servers, shows the tools of one, and approves them.
 
-use myclaw_agent::mcp::{ConfiguredServer, Difference, ToolDefinition, code_of};
-use myclaw_agent::{SessionConfig, did_you_mean};
-use serde_json::json;
+use myclaw_agent::mcp::ConfiguredServer;
+use myclaw_agent::{FailureClass, SessionConfig, did_you_mean};
 
 use crate::exit::CliError;
 use crate::print::columns;
@@ -83,30 +82,21 @@ fn tools(server: &ConfiguredServer) -> Result<String, String> {
 
 /// Shows what there is to approve, with a code for exactly that; with the code, approves it.
 async fn approve(server: &ConfiguredServer, code: Option<&str>) -> Result<String, String> {
-    let (listing, revision, own_name) = server.listing().await.map_err(|error| error.message)?;
-    let approved = server.approved().map_err(|error| error.message)?;
-    let difference = Difference::between(approved.as_ref(), &listing.tools);
-    if approved.is_some() && difference.is_empty() {
-        // The lists for completion may be others.
-        server.approve(listing, &revision).map_err(|error| error.message)?;
+    let name = &server.name;
+    if let Some(code) = code {
+        server.approve_shown(code).await.map_err(|error| match error.class {
+            FailureClass::Usage => format!("{}: /mcp approve {name}", error.message),
+            _ => error.message,
+        })?;
+        return Ok("approved; the agent has the tools from your next message on".to_owned());
+    }
+    let Some(found) = server.to_approve().await.map_err(|error| error.message)? else {
         return Ok("all of it was approved before; nothing has changed".to_owned());
-    }
-    let (name, shown_code) = (&server.name, code_of(&listing.tools));
-    match code {
-        Some(code) if code == shown_code => {
-            server.approve(listing, &revision).map_err(|error| error.message)?;
-            Ok("approved; the agent has the tools from your next message on".to_owned())
-        }
-        Some(_) => {
-            Err(format!("the tools are others than those that were shown: /mcp approve {name}"))
-        }
-        None => {
-            let mut lines = vec![format!("{name}: {own_name}, revision {revision}")];
-            lines.extend(difference_lines(server, &difference, approved.is_some()));
-            lines.push(format!("/mcp approve {name} {shown_code} approves these tools"));
-            Ok(lines.join("\n"))
-        }
-    }
+    };
+    let mut lines = vec![format!("{name}: {}", found.server)];
+    lines.extend(found.lines);
+    lines.push(format!("/mcp approve {name} {} approves these tools", found.code));
+    Ok(lines.join("\n"))
 }
 
 /// Refuses a name that is none of `names`.
@@ -136,43 +126,4 @@ pub fn state(server: &ConfiguredServer) -> String {
         }
         Err(error) => error.message,
     }
-}
-
-/// The difference as the owner reads it: all that a model will be shown, because an approval covers it.
-pub fn difference_lines(
-    server: &ConfiguredServer,
-    difference: &Difference,
-    was_approved: bool,
-) -> Vec<String> {
-    let mut lines = Vec::new();
-    for tool in &difference.new {
-        let mark = if was_approved { "new: " } else { "" };
-        let about = text_of(tool);
-        let mut about = about.lines();
-        let first = about.next().unwrap_or_default();
-        lines.push(format!("  {mark}{}  {first}", tool.offered_name(&server.name)));
-        lines.extend(about.map(|line| format!("      {line}")));
-    }
-    for (before, now) in &difference.changed {
-        lines.push(format!("  changed: {}", now.offered_name(&server.name)));
-        lines.extend(text_of(before).lines().map(|line| format!("    - {line}")));
-        lines.extend(text_of(now).lines().map(|line| format!("    + {line}")));
-    }
-    lines.extend(difference.gone.iter().map(|name| format!("  gone: {name}")));
-    lines
-}
-
-/// All that a server says about a tool.
-fn text_of(tool: &ToolDefinition) -> String {
-    let mut text = tool.description.clone();
-    text.push_str(&format!("\narguments: {}", tool.input_schema));
-    let further = [("title", tool.title.as_ref().map(|title| json!(title)))]
-        .into_iter()
-        .chain([("result", tool.output_schema.clone()), ("hints", tool.annotations.clone())]);
-    for (name, value) in further {
-        if let Some(value) = value {
-            text.push_str(&format!("\n{name}: {value}"));
-        }
-    }
-    text
 }

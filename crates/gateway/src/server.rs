@@ -24,6 +24,7 @@ mod rest;
 mod schedule;
 mod scope;
 mod security;
+mod servers;
 mod sessions;
 mod setup;
 mod socket;
@@ -175,6 +176,7 @@ impl Server {
             .merge(node::routes())
             .merge(logs::routes())
             .merge(security::routes())
+            .merge(servers::routes())
             .merge(schedule::routes(Arc::clone(&self.delivery)))
             .merge(crate::usage::routes(Arc::clone(&self.counting)))
             .route("/v1/responses", post(openai::create))

@@ -6,7 +6,9 @@ mod project;
 
 use std::time::Instant;
 
-use myclaw_agent::mcp::{ConfiguredServer, Difference, Listing, Revision, ToolDefinition};
+use myclaw_agent::mcp::{
+    ConfiguredServer, Difference, Listing, Revision, ToolDefinition, difference_lines,
+};
 use myclaw_agent::{SessionConfig, SessionOptions};
 use serde_json::json;
 
@@ -17,7 +19,7 @@ use myclaw_front::home::{find_home, load_session};
 use myclaw_front::print::{Printer, columns};
 use myclaw_front::report::first_line;
 use myclaw_front::runtime;
-use myclaw_front::servers::{NONE, difference_lines, state, unknown};
+use myclaw_front::servers::{NONE, state, unknown};
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &McpArgs) -> Result<(), CliError> {

@@ -5,7 +5,7 @@ use super::*;
 const SECRET: &str = "sk-ant-the-real-secret-9a8b7c6d";
 
 impl Client {
-    fn patch(&self, headers: &str, body: &Value) -> (u16, Value) {
+    pub(super) fn patch(&self, headers: &str, body: &Value) -> (u16, Value) {
         let (head, body) = (self.head("PATCH", "/api/config"), body.to_string());
         let length = body.len();
         let request = format!(

@@ -77,6 +77,14 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) 
         let arguments = json!({"path": "notes.md", "content": "first line\nsecond line\n"});
         return reply.text("I write.").tool_call(&call, "write", arguments).step();
     }
+    if last.contains("please fill in") {
+        let question = json!({"message": "How many?", "requestedSchema": {
+            "type": "object", "required": ["count"],
+            "properties": {"count": {"type": "integer", "minimum": 1, "maximum": 5}},
+        }});
+        let arguments = json!({"text": question.to_string()});
+        return reply.tool_call(&call, "faults__ask", arguments).step();
+    }
     if last.contains("please tabulate") {
         let row = "| international | organisation | of | standards | 1234567890 | everywhere |\n";
         return reply.text(format!("{row}|---|---|---|---|---|---|\n{row}\nThat is all.")).step();
@@ -267,6 +275,22 @@ fn the_page_shows_the_files_of_an_answer() {
     page.bench.home.write_in_workspace("report.txt", "the report\n");
     let gateway = page.bench.start();
     page.script("files", &gateway);
+    gateway.stop();
+}
+
+#[test]
+fn the_page_approves_servers_and_fills_in_their_forms() {
+    let page = Page::new();
+    let (entry, _) = myclaw_testkit::mcp_server(&page.bench.home, "sessions");
+    page.bench.configure(|config| {
+        config["mcp"]["servers"]["faults"] = entry;
+        config["agents"]["defaults"]["sandbox"]["mode"] = json!("off");
+    });
+    let gateway = page.bench.start();
+    if page.script("servers", &gateway) {
+        let last = json!(page.bench.model.requests().last().unwrap().messages()).to_string();
+        assert!(last.contains("'count': 4}"), "{last}");
+    }
     gateway.stop();
 }
 

@@ -54,6 +54,9 @@ const ROUTES: &[(&str, &str, Needs)] = &[
     ("GET", "/api/logs", Needs::See),
     // It says where a stranger would begin.
     ("GET", "/api/security", Needs::Own),
+    ("GET", "/api/mcp", Needs::See),
+    ("POST", "/api/mcp/{server}/changes", Needs::Own),
+    ("POST", "/api/mcp/{server}/approve", Needs::Own),
     ("GET", "/api/usage", Needs::See),
     ("GET", "/api/cron", Needs::See),
     ("POST", "/api/cron", Needs::Talk),
