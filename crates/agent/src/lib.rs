@@ -28,6 +28,7 @@ mod key_stores;
 mod known_agent;
 pub mod mcp;
 mod memory;
+mod mode;
 mod models;
 mod outgoing;
 mod outputs;

@@ -5,8 +5,11 @@
 
 mod bound;
 mod confined;
+mod effects;
 mod hook;
 mod levels;
+mod mistakes;
+mod modes;
 mod principal;
 mod programs;
 mod repository;
@@ -21,12 +24,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use myclaw_config::{AgentId, Config, ConfigPath, Mistake, ResolvedAgent, SandboxRules, ToolRules};
-use myclaw_engine::{ActiveModel, CallEffect, CallSubject, CommandLine, PreparedCall, RunParams};
+use myclaw_config::{AgentId, Config, ConfigPath, ResolvedAgent, SandboxRules, ToolRules};
+use myclaw_engine::{
+    ActiveModel, CallEffect, CallSubject, CommandLine, Mode, PreparedCall, RunParams, SessionMode,
+};
 use myclaw_exec::EnvironmentPolicy;
 use myclaw_policy::{
-    Decision, ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, Level, LevelRules, PolicyError,
-    Refusal, SandboxScope, SessionFacts, ToolPolicy, check_tool_entry, escape,
+    Decision, ExecPolicy, Level, LevelRules, PolicyError, SandboxScope, SessionFacts, ToolPolicy,
 };
 use myclaw_session::{CLI_CHANNEL, PeerKind, SessionKey};
 
@@ -39,6 +43,8 @@ use confined::Confined;
 pub(crate) use hook::apply;
 pub(crate) use levels::advice;
 use levels::{Situation, exec_levels, tool_levels};
+pub(crate) use mistakes::mistakes;
+use modes::in_mode;
 pub(crate) use repository::hidden_repositories;
 pub use senders::{Principal, Senders};
 pub(crate) use special::{contradictions, is_of_heartbeats, provider_rules};
@@ -58,10 +64,22 @@ pub enum Verdict {
     Denied(String),
 }
 
+impl Verdict {
+    /// That of a call which these rules ask about.
+    fn of_reasons(reasons: Vec<String>) -> Self {
+        match reasons.is_empty() {
+            true => Self::Allowed,
+            false => Self::NeedsApproval(reasons.join("; ")),
+        }
+    }
+}
+
 /// The rules that apply to a session.
 #[derive(Debug, Clone)]
 pub struct Permissions {
     tools: ToolPolicy,
+    /// Which tools the model is shown: the mode of the session changes nothing of that.
+    shown: ToolPolicy,
     exec: ExecPolicy,
     directory: PathBuf,
     confined: Confined,
@@ -87,6 +105,9 @@ struct Rules {
     extra_tools: Vec<String>,
     /// Those of the command that runs.
     of_command: ToolRules,
+    mode: SessionMode,
+    /// The narrowest mode of the principals when the run began.
+    mode_of_principals: Option<Mode>,
 }
 
 /// Whether the session is sandboxed.
@@ -97,7 +118,7 @@ pub fn scope(config: &SessionConfig) -> SandboxScope {
 fn scope_of(config: &SessionConfig, is_open_project: bool) -> SandboxScope {
     let main_key = main_key(&config.agent);
     SessionFacts { is_open_project, ..facts(&config.session_key, &[main_key.as_str()]) }
-        .scope(sandbox_rules(&config.config, &config.agent).mode)
+        .scope(in_mode(sandbox_rules(&config.config, &config.agent), config.mode.get()).mode)
 }
 
 /// Whether the owner works here in the directory of a project, outside of a sandbox unless the mode is `all`. Only programs
@@ -165,10 +186,19 @@ impl Permissions {
             principals: config.principals.clone(),
             extra_tools: extra_tools.iter().map(|name| (*name).to_owned()).collect(),
             of_command: config.options.tools.clone(),
+            mode: config.mode.clone(),
+            mode_of_principals: config.mode_of_principals(),
         };
-        let (tools, exec) = rules.policies(model).map_err(|errors| config_error(&errors))?;
+        let mode = rules.mode.get();
+        let failed = |errors: Vec<PolicyError>| config_error(&errors);
+        let (tools, exec) = rules.policies(model, mode).map_err(failed)?;
+        let shown = match mode {
+            Mode::Sandbox => rules.policies(model, Mode::Auto).map_err(failed)?.0,
+            _ => tools.clone(),
+        };
         Ok(Self {
             tools,
+            shown,
             exec,
             directory: config.working_directory().to_owned(),
             confined: Confined::of(config, is_open_project),
@@ -199,7 +229,7 @@ impl Permissions {
 
     /// Whether a tool is offered to the model.
     pub fn offers(&self, tool: &str) -> bool {
-        self.tools.offers(tool)
+        self.shown.offers(tool)
     }
 
     /// Whether the tool may run at all, and the rule that denies it.
@@ -219,7 +249,17 @@ impl Permissions {
 
     /// The verdict on a call. It reads the file system to find the programs of a command.
     pub fn check(&self, call: &PreparedCall) -> Verdict {
-        self.check_subject(&call.tool_name, &call.subject, &call.model)
+        let mut reasons = Vec::new();
+        for verdict in
+            [self.of_mode(call), self.check_subject(&call.tool_name, &call.subject, &call.model)]
+        {
+            match verdict {
+                Verdict::Allowed => {}
+                Verdict::NeedsApproval(reason) => reasons.push(reason),
+                denied @ Verdict::Denied(_) => return denied,
+            }
+        }
+        Verdict::of_reasons(reasons)
     }
 
     /// The verdict on a call of `tool` by `model` (`provider/model`) that does what `subject` says.
@@ -264,80 +304,7 @@ impl Permissions {
             }
         }
         reasons.extend(tools.asks(tool).map(|rule| rule.to_string()));
-        match reasons.is_empty() {
-            true => Verdict::Allowed,
-            false => Verdict::NeedsApproval(reasons.join("; ")),
-        }
-    }
-
-    fn judge(&self, exec: &ExecPolicy, tool: &str, effect: &CallEffect) -> Verdict {
-        let unread = |denied: &dyn Fn(Refusal) -> String| match exec.check_input() {
-            InputVerdict::Allowed => Verdict::Allowed,
-            InputVerdict::NeedsApproval(refusal) => Verdict::NeedsApproval(refusal.to_string()),
-            InputVerdict::Denied(refusal) => Verdict::Denied(denied(refusal)),
-        };
-        match effect {
-            CallEffect::Run(command) => self.judge_command(exec, command),
-            CallEffect::Input(input) => {
-                let verdict =
-                    unread(&|refusal| format!("nothing may be written to a job: {refusal}"));
-                match (verdict, &input.job) {
-                    (Verdict::NeedsApproval(reason), Some(job)) => {
-                        let command = escape(&job.command);
-                        Verdict::NeedsApproval(format!("{reason} (the job runs `{command}`)"))
-                    }
-                    (verdict, _) => verdict,
-                }
-            }
-            // The programs of another machine cannot be found here, so its commands count as ones that cannot be read.
-            CallEffect::RunElsewhere(_) => {
-                unread(&|refusal| format!("nothing may be run on another machine: {refusal}"))
-            }
-            CallEffect::Unknown => unread(&|refusal| {
-                format!("it is not known here what the tool {tool} runs: {refusal}")
-            }),
-            CallEffect::OwnerDecides(reason) => Verdict::NeedsApproval(reason.clone()),
-            CallEffect::ChangeConfig => {
-                Verdict::NeedsApproval("a change of the config needs an approval".to_owned())
-            }
-            CallEffect::Touch(target) if !exec.is_open() => match self.starts_programs(target) {
-                Some(why) => {
-                    let path = target.path.display();
-                    Verdict::NeedsApproval(format!(
-                        "commands are restricted, and a change of {path} may start a program later: {why}"
-                    ))
-                }
-                None => Verdict::Allowed,
-            },
-            CallEffect::Touch(_) | CallEffect::Connect(_) | CallEffect::Message(_) => {
-                Verdict::Allowed
-            }
-        }
-    }
-
-    fn judge_command(&self, exec: &ExecPolicy, command: &CommandLine) -> Verdict {
-        let environment = self.environment_of(command);
-        let changed: Vec<&str> = command.environment.keys().map(String::as_str).collect();
-        let resolve = |name: &str| programs::resolve(name, &environment, &command.directory);
-        let request = ExecRequest {
-            command: &command.command,
-            directory: &command.directory,
-            environment: &environment,
-            changed_variables: &changed,
-            workspace: &self.directory,
-            resolve: &resolve,
-            real_path: &|path| path.canonicalize().ok(),
-            repository: &repository::programs,
-            inner_repository: &repository::inner_repository,
-            start_place: &|path, form| self.written_place(path, form),
-        };
-        match exec.check(&request) {
-            ExecVerdict::Allowed => Verdict::Allowed,
-            ExecVerdict::NeedsApproval(refusal) => Verdict::NeedsApproval(refusal.to_string()),
-            ExecVerdict::Denied(refusal) => {
-                Verdict::Denied(format!("the command may not run: {refusal}"))
-            }
-        }
+        Verdict::of_reasons(reasons)
     }
 
     /// All variables of a command that count.
@@ -354,6 +321,7 @@ impl Permissions {
             && !self.rules.can_change()
             && self.tools.decide(&call.tool_name).allowed
             && self.tools.asks(&call.tool_name).is_none()
+            && self.of_mode(call) == Verdict::Allowed
     }
 }
 
@@ -377,7 +345,11 @@ impl Rules {
         ids.filter_map(|id| id.parts().map(|(channel, id)| format!("{channel}:{id}")))
     }
 
-    fn policies(&self, model: Option<&str>) -> Result<(ToolPolicy, ExecPolicy), Vec<PolicyError>> {
+    fn policies(
+        &self,
+        model: Option<&str>,
+        mode: Mode,
+    ) -> Result<(ToolPolicy, ExecPolicy), Vec<PolicyError>> {
         let senders = self.all_senders();
         let (mut agents, mut channels) =
             (vec![self.agent.id.clone()], vec![self.session.parts().channel]);
@@ -389,7 +361,7 @@ impl Rules {
             Situation { agents: &agents, model, channels: &channels, senders: &senders };
         let (config, agent) = (&self.config, &self.agent);
         let sandbox = sandbox_rules(config, agent);
-        let sandbox = special::with_subagents(config, agent, &self.session, sandbox);
+        let sandbox = special::with_subagents(config, agent, &self.session, in_mode(sandbox, mode));
         let place = sandbox_place(&self.config, &self.agent, &sandbox);
         let main_key = main_key(&self.agent);
         let main_keys = [main_key.as_str()];
@@ -433,7 +405,7 @@ impl Rules {
         &self,
         model: &str,
     ) -> Option<Result<(ToolPolicy, ExecPolicy), Vec<PolicyError>>> {
-        self.can_change().then(|| self.policies(Some(model)))
+        self.can_change().then(|| self.policies(Some(model), self.mode.get()))
     }
 }
 
@@ -459,40 +431,6 @@ fn sandbox_place(config: &Config, agent: &ResolvedAgent, rules: &SandboxRules) -
 fn config_error(errors: &[PolicyError]) -> AgentError {
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     AgentError::config(lines.join("\n"))
-}
-
-/// The entries of the config that name no tool, group or program, whichever session they are for.
-pub(crate) fn mistakes(config: &Config) -> Vec<Mistake> {
-    let key = SessionKey::for_cli(crate::MAIN_SESSION, crate::MAIN_SESSION);
-    let session = facts(&key, &[]);
-    let tools = tool_levels(config, None);
-    let exec = exec_levels(config, None);
-    let mut errors = Vec::new();
-    for (place, rules) in levels::all_sandboxes(config) {
-        let checked = ToolPolicy::for_session(&tools, &rules, &place, session, &[]);
-        errors.extend(checked.err().unwrap_or_default());
-        let rules = levels::with_home(rules, config.paths.as_ref());
-        let checked = ExecPolicy::for_session(&exec, &rules, &place, session);
-        errors.extend(checked.err().unwrap_or_default());
-    }
-    let mut mistakes: Vec<Mistake> = Vec::new();
-    for PolicyError { place, problem } in errors {
-        // Each sandbox is checked with the rules of all levels, which are the same each time.
-        if !mistakes.iter().any(|mistake| mistake.path == place) {
-            mistakes.push(Mistake { path: place, message: problem.to_string(), help: None });
-        }
-    }
-    for (event, index, hook) in config.hooks.commands() {
-        let place =
-            ConfigPath::default().key("hooks").key(event.as_str()).index(index).key("match");
-        for (entry, pattern) in hook.tools.unwrap_or_default().iter().enumerate() {
-            if let Err(problem) = check_tool_entry(pattern) {
-                let path = place.clone().index(entry);
-                mistakes.push(Mistake { path, message: problem.to_string(), help: None });
-            }
-        }
-    }
-    mistakes
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use myclaw_config::{
     BashToolConfig, Config, McpServerConfig, ResolvedAgent, RunLimits, ThinkingDefault, ToolRules,
 };
 use myclaw_engine::{
-    Approver, Bound, Clock as _, CutAnswers, Hook, RunEvent, SystemClock, Tool, exhausted_budget,
-    utc_day,
+    Approver, Bound, Clock as _, CutAnswers, Hook, RunEvent, SessionMode, SystemClock, Tool,
+    exhausted_budget, utc_day,
 };
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
 use myclaw_policy::check_tool_entry;
@@ -148,6 +148,8 @@ pub struct SessionConfig {
     pub cut_answers: CutAnswers,
     /// What the command says about its run.
     pub options: RunOptions,
+    /// The permission mode, which can change while the session works.
+    pub mode: SessionMode,
 }
 
 impl SessionConfig {

@@ -31,6 +31,7 @@ mod groups;
 mod in_force;
 mod manner;
 mod media;
+mod mode;
 mod occasion;
 mod outage;
 mod parts;
@@ -289,31 +290,35 @@ impl Delivery {
         self.watchers.front.accepted(&message.id, &message.row);
         let mut desks = self.desks();
         // Under the lock: a desk that is removed has no messages.
-        if let Some(desk) = desks.get(&session) {
-            if message.row.is_heartbeat() {
-                desk.session.quiet().add(message.id.entry());
-            }
-            if !desk.arrived(message, source) {
-                self.leave(bytes);
-            }
-            return Ok(());
-        }
-        let (config, options) = match self.opening(&session) {
-            Ok(opening) => opening,
+        let desk = match self.desk_in(&mut desks, &session) {
+            Ok(desk) => desk,
             Err(error) => return Err((error, Box::new(message))),
         };
-        config.wake_for_jobs(JobWake::StartTurn);
-        let desk =
-            Arc::new(Desk::new(Session::open(Arc::clone(&self.desks.driver), config, &options)));
         if message.row.is_heartbeat() {
             desk.session.quiet().add(message.id.entry());
         }
-        desk.arrived(message, source);
-        desks.insert(session, Arc::clone(&desk));
-        drop(desks);
-        let this = Arc::clone(self);
-        self.process.tasks.spawn(async move { this.serve(&desk).await });
+        if !desk.arrived(message, source) {
+            self.leave(bytes);
+        }
         Ok(())
+    }
+
+    /// The desk of a session among `desks`, set up if there is none.
+    fn desk_in(
+        self: &Arc<Self>,
+        desks: &mut HashMap<String, Arc<Desk>>,
+        session: &str,
+    ) -> Result<Arc<Desk>, DeliveryError> {
+        if let Some(desk) = desks.get(session) {
+            return Ok(Arc::clone(desk));
+        }
+        let (config, options) = self.opening(session)?;
+        config.wake_for_jobs(JobWake::StartTurn);
+        let desk = Arc::new(Desk::new(Session::open(Arc::clone(&self.desks.driver), config, &options)));
+        desks.insert(session.to_owned(), Arc::clone(&desk));
+        let (this, served) = (Arc::clone(self), Arc::clone(&desk));
+        self.process.tasks.spawn(async move { this.serve(&served).await });
+        Ok(desk)
     }
 
     /// Closes the session of a desk without work, if there are many. The next message opens it again.

@@ -237,6 +237,7 @@ impl Engine {
                     cancel: Cancellation::new(&params.cancel),
                     pauses,
                     quiet: params.quiet.clone(),
+                    mode: params.mode.clone(),
                     known_secrets: rules.known_secrets,
                 },
                 is_active: false,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::notice::with_message;
-use crate::{Approval, Bound, Notice, RunError, RunResult};
+use crate::{Approval, Bound, Mode, Notice, RunError, RunResult, SessionMode};
 
 /// Receives the events of a run, in order. It is called on the run's task, so it must not block for long.
 pub type EventCallback = Arc<dyn Fn(RunEvent) + Send + Sync>;
@@ -51,12 +51,24 @@ pub struct RunEvent {
     /// The run; `None` for events of a session's inbox outside a run of this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
+    /// The permission mode of the session at this moment; `None` for events of its inbox and its files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
 }
 
 impl RunEvent {
     /// A notice about a session, outside a run.
     pub fn notice(session: SessionKey, notice: Notice) -> Self {
-        Self { kind: AgentRunEvent::Notice(notice), session: Arc::new(session), run: None }
+        Self::outside(session, AgentRunEvent::Notice(notice), None)
+    }
+
+    /// The permission mode of a session was changed, outside a run or during one.
+    pub fn mode_changed(session: SessionKey, mode: Mode) -> Self {
+        Self::outside(session, AgentRunEvent::ModeChanged { to: mode }, Some(mode))
+    }
+
+    fn outside(session: SessionKey, kind: AgentRunEvent, mode: Option<Mode>) -> Self {
+        Self { kind, session: Arc::new(session), run: None, mode }
     }
 }
 
@@ -69,13 +81,16 @@ fn key_text<S: Serializer>(key: &SessionKey, serializer: S) -> Result<S::Ok, S::
 pub(crate) struct Events {
     pub(crate) session: Arc<SessionKey>,
     pub(crate) run: Option<RunId>,
+    pub(crate) mode: Option<SessionMode>,
     pub(crate) callback: Option<EventCallback>,
 }
 
 impl Events {
     pub(crate) fn emit(&self, kind: AgentRunEvent) {
         if let Some(callback) = &self.callback {
-            callback(RunEvent { kind, session: Arc::clone(&self.session), run: self.run });
+            let (session, mode) =
+                (Arc::clone(&self.session), self.mode.as_ref().map(SessionMode::get));
+            callback(RunEvent { kind, session, run: self.run, mode });
         }
     }
 
@@ -326,6 +341,11 @@ pub enum AgentRunEvent {
         ids: Vec<EntryId>,
         /// The text of that message.
         text: String,
+    },
+    /// The permission mode of the session was changed.
+    ModeChanged {
+        /// The mode from now on.
+        to: Mode,
     },
     /// A tool call is not made, because the user sent a message before it began.
     ToolSkipped {

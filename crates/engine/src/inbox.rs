@@ -73,7 +73,8 @@ pub enum InboxError {
 impl SessionInbox {
     /// Opens the inbox of a session, whether this process, another or none runs it.
     pub fn new(store: Arc<dyn Sessions>, key: SessionKey, clock: Arc<dyn Clock>) -> Self {
-        let events = Events { session: Arc::new(key.clone()), run: None, callback: None };
+        let events =
+            Events { session: Arc::new(key.clone()), run: None, mode: None, callback: None };
         Self { store, key, clock, events, cancel: None }
     }
 

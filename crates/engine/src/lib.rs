@@ -21,6 +21,7 @@ mod hook;
 mod inbox;
 mod known_secrets;
 mod lanes;
+mod mode;
 mod notice;
 mod open_log;
 mod program;
@@ -71,6 +72,7 @@ pub use hook::{
 pub use inbox::{InboxError, PendingMessage, SessionInbox, WhenIdle};
 pub use known_secrets::KnownSecrets;
 pub use lanes::{Enqueue, Lane, LanePermit, LaneRequest, Lanes};
+pub use mode::{Mode, SessionMode, UnknownMode};
 pub use myclaw_auth::AuthProfile;
 pub use notice::{EndedJob, HookPoint, Notice, SummaryProblem};
 pub use program::{ProgramRequest, ProgramTool};

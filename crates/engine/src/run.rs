@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use crate::event::Events;
 use crate::{
     ActiveModel, Approver, Bound, Clock, Enqueue, EventCallback, Hook, Lane, ModelSwitch,
-    ProjectInstructions, PromptFiles, QuietMessages, RunId, RunRules, SkillSummary, SystemClock,
-    SystemPromptReport, Tool, WithheldTool,
+    ProjectInstructions, PromptFiles, QuietMessages, RunId, RunRules, SessionMode, SkillSummary,
+    SystemClock, SystemPromptReport, Tool, WithheldTool,
 };
 
 /// How long a run waits for a session that another process runs. Most turns end sooner after an abort, and a user does
@@ -58,6 +58,8 @@ pub struct RunParams {
     pub cancel: CancellationToken,
     /// Changes the model during the run.
     pub switch: ModelSwitch,
+    /// The permission mode of the session, which events and the rows of user messages name.
+    pub mode: SessionMode,
     /// Receives events as they happen. Without it only the result is returned.
     pub on_event: Option<EventCallback>,
     /// The agent's workspace, which holds the prompt's bootstrap files. It is created if it is missing.
@@ -170,6 +172,7 @@ impl RunParams {
             approver: None,
             cancel: CancellationToken::new(),
             switch: ModelSwitch::default(),
+            mode: SessionMode::default(),
             on_event: None,
             workspace,
             prompt_files: PromptFiles::All,
@@ -191,6 +194,7 @@ impl RunParams {
         Events {
             session: Arc::new(self.session_key.clone()),
             run: Some(self.run_id),
+            mode: Some(self.mode.clone()),
             callback: self.on_event.clone(),
         }
     }

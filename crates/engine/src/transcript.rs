@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use crate::Mode;
 use crate::program::deciding_details;
 
 /// Field of a user row's meta: the ids of the waiting messages that it took in.
@@ -39,7 +40,7 @@ pub(crate) fn row_to_message(row: TranscriptMessage) -> Option<Message> {
                 change_texts(&mut content, harmless_message);
                 unless_blank(content)
             },
-            annotation: Some(sent_at(row.ts)),
+            annotation: Some(annotation(row.ts, read(meta.mode))),
             timestamp: row.ts,
         })),
         Role::Assistant => Some(Message::Assistant(AssistantMessage {
@@ -164,6 +165,8 @@ struct StoredMeta<'a> {
     is_error: Option<&'a RawValue>,
     #[serde(borrow)]
     details: Option<&'a RawValue>,
+    #[serde(borrow)]
+    mode: Option<&'a RawValue>,
 }
 
 impl StoredMeta<'_> {
@@ -235,7 +238,15 @@ pub fn message_to_row(message: &Message) -> TranscriptMessage {
     }
 }
 
-/// The tag that closes a user message in a request.
+/// The tags that close a user message in a request.
+fn annotation(timestamp_ms: u64, mode: Option<Mode>) -> String {
+    let sent = sent_at(timestamp_ms);
+    match mode {
+        Some(mode) => format!("{sent}\n<mode>{}</mode>", mode.for_model()),
+        None => sent,
+    }
+}
+
 fn sent_at(timestamp_ms: u64) -> String {
     let time = i64::try_from(timestamp_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     format!("<sent>{:.3}</sent>", time.unwrap_or(Timestamp::UNIX_EPOCH))

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use myclaw_agent::SessionOptions;
+use myclaw_engine::Mode;
 use myclaw_llm::ThinkingLevel;
 
 mod duration;
@@ -22,6 +23,9 @@ pub struct SessionArgs {
     /// How much the model thinks before it answers: off, minimal, low, medium, high or xhigh
     #[arg(short, long, value_name = "LEVEL")]
     pub thinking: Option<ThinkingLevel>,
+    /// Permission mode: read-only, plan, ask, auto or sandbox; the default is that of the session, else auto
+    #[arg(long, value_name = "MODE")]
+    pub mode: Option<Mode>,
     /// The only auth profile to use, as `myclaw auth list` names it
     #[arg(long, value_name = "PROFILE")]
     pub auth_profile: Option<String>,
@@ -36,10 +40,11 @@ pub struct SessionArgs {
 impl SessionArgs {
     /// Takes from `other` what is not set here.
     pub fn complete(&mut self, other: Self) {
-        let Self { session, model, thinking, auth_profile, agent, directory } = other;
+        let Self { session, model, thinking, mode, auth_profile, agent, directory } = other;
         self.session = self.session.take().or(session);
         self.model = self.model.take().or(model);
         self.thinking = self.thinking.or(thinking);
+        self.mode = self.mode.or(mode);
         self.auth_profile = self.auth_profile.take().or(auth_profile);
         self.agent = self.agent.take().or(agent);
         self.directory = self.directory.take().or(directory);
@@ -47,7 +52,7 @@ impl SessionArgs {
 
     /// The options in the form of the agent crate.
     pub fn options(&self) -> SessionOptions {
-        let Self { session, model, thinking, auth_profile, agent, directory } = self.clone();
+        let Self { session, model, thinking, auth_profile, agent, directory, .. } = self.clone();
         let options = SessionOptions::default();
         SessionOptions { session, agent, directory, model, thinking, auth_profile, ..options }
     }

@@ -14,6 +14,7 @@ pub mod home;
 pub mod interrupt;
 pub mod logging;
 pub mod memory;
+pub mod mode;
 pub mod model;
 pub mod models;
 pub mod pager;

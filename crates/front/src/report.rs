@@ -193,6 +193,9 @@ pub fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style, Strin
         AgentRunEvent::Taken { text, .. } => {
             Some((Style::Dim, format!("read: {}", first_line(text))))
         }
+        AgentRunEvent::ModeChanged { to } => {
+            Some((Style::Warning, format!("mode {to}: {}", to.meaning())))
+        }
         AgentRunEvent::ToolSkipped { tool_name, .. } => {
             Some((Style::Dim, format!("tool skipped {tool_name}: a message came first")))
         }

@@ -58,6 +58,11 @@ impl Start {
     /// # Errors
     /// As [`Start::find`].
     pub fn find_in(home: Home, args: &SessionArgs, wanted: Wanted) -> Result<Self, CliError> {
+        let Self { config, is_new, found_none } = Self::place(home, args, wanted)?;
+        Ok(Self { config: config.in_mode(args.mode)?, is_new, found_none })
+    }
+
+    fn place(home: Home, args: &SessionArgs, wanted: Wanted) -> Result<Self, CliError> {
         let mut config = load_session(home, &args.options())?;
         let sessions = Sessions::of_agent(&config);
         let exists = sessions.catalog.exists(&config.session_key);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use myclaw_engine::Mode;
 use myclaw_front::args::{ContinueArgs, SessionArgs};
 use myclaw_llm::ThinkingLevel;
 
@@ -15,6 +16,9 @@ pub struct AcpArgs {
     /// How much the model thinks before it answers: off, minimal, low, medium, high or xhigh
     #[arg(short, long, value_name = "LEVEL")]
     thinking: Option<ThinkingLevel>,
+    /// Permission mode: read-only, plan, ask, auto or sandbox; the default is that of the session, else auto
+    #[arg(long, value_name = "MODE")]
+    mode: Option<Mode>,
     /// The only auth profile to use, as `myclaw auth list` names it
     #[arg(long, value_name = "PROFILE")]
     auth_profile: Option<String>,
@@ -25,8 +29,8 @@ pub struct AcpArgs {
 
 impl From<AcpArgs> for SessionArgs {
     fn from(args: AcpArgs) -> Self {
-        let AcpArgs { model, thinking, auth_profile, agent } = args;
-        Self { model, thinking, auth_profile, agent, ..Self::default() }
+        let AcpArgs { model, thinking, mode, auth_profile, agent } = args;
+        Self { model, thinking, mode, auth_profile, agent, ..Self::default() }
     }
 }
 
@@ -50,6 +54,9 @@ pub struct McpServeArgs {
     /// How much the model thinks before it answers: off, minimal, low, medium, high or xhigh
     #[arg(short, long, value_name = "LEVEL")]
     thinking: Option<ThinkingLevel>,
+    /// Permission mode: read-only, plan, ask, auto or sandbox; the default is that of the session, else auto
+    #[arg(long, value_name = "MODE")]
+    mode: Option<Mode>,
     /// The only auth profile to use, as `myclaw auth list` names it
     #[arg(long, value_name = "PROFILE")]
     auth_profile: Option<String>,
@@ -63,7 +70,7 @@ pub struct McpServeArgs {
 
 impl From<McpServeArgs> for SessionArgs {
     fn from(args: McpServeArgs) -> Self {
-        let McpServeArgs { model, thinking, auth_profile, agent, directory } = args;
-        Self { model, thinking, auth_profile, agent, directory, ..Self::default() }
+        let McpServeArgs { model, thinking, mode, auth_profile, agent, directory } = args;
+        Self { model, thinking, mode, auth_profile, agent, directory, ..Self::default() }
     }
 }

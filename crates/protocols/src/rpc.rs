@@ -5,6 +5,7 @@
 
 mod approvals;
 mod bash;
+mod choices;
 mod command;
 mod reply;
 mod request;

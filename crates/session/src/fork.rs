@@ -24,6 +24,9 @@ use crate::{Entry, EntryId, MetaPatch, Role, SessionHeader, SessionKey, SessionS
 /// need more gets its history written into its own log instead.
 const MOST_PARTS: usize = 16;
 
+/// Field of a fork's entry in the index, in `extra`: the key of its parent.
+pub const FORKED_FROM: &str = "forkedFrom";
+
 /// Where a fork branched off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -38,7 +41,7 @@ pub struct ForkOrigin {
 impl ForkOrigin {
     /// The index's `extra` fields.
     pub(crate) fn to_extra(&self) -> Map<String, Value> {
-        Map::from_iter([("forkedFrom".to_owned(), self.session_key.clone().into())])
+        Map::from_iter([(FORKED_FROM.to_owned(), self.session_key.clone().into())])
     }
 }
 

@@ -52,7 +52,7 @@ pub use entry::{
     SessionHeader, TranscriptMessage, UnsignedEntry,
 };
 pub use error::SessionError;
-pub use fork::{Fork, ForkOrigin};
+pub use fork::{FORKED_FROM, Fork, ForkOrigin};
 pub use id::EntryId;
 pub use inbox::{
     FileInbox, HeldInbox, Inbox, InboxCallback, InboxWatch, Keeper, QueuedKind, QueuedMessage,
@@ -86,6 +86,8 @@ pub use title::{automatic_title, exchange_title, first_words, indexed_title, tit
 pub const FIRST_WORDS: &str = "firstWords";
 /// Field of a session's entry in the index, in `extra`: the title that the program made.
 pub const AUTOMATIC_TITLE: &str = "automaticTitle";
+/// Field of a session's entry in the index, in `extra`, and of the meta of a user's rows: the permission mode that was chosen.
+pub const MODE: &str = "mode";
 
 /// Microseconds since `begun`, for logs.
 fn micros(begun: std::time::Instant) -> u64 {

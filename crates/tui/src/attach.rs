@@ -33,6 +33,7 @@ use view::View;
 
 mod command;
 mod link;
+mod mode;
 mod view;
 
 /// Largest file with a token, in bytes.
@@ -148,6 +149,7 @@ impl Attached {
                     put_line(self.common.toggle_thinking())?;
                 }
                 Input::Wake(Wake::Back) => put_line("")?,
+                Input::Wake(Wake::Mode) => self.view.next_mode(&self.link),
                 Input::Wake(Wake::Unfold) => match self.common.page() {
                     (lines, _) if lines.is_empty() => put_line(pager::NOTHING)?,
                     (lines, start) => {
@@ -248,6 +250,7 @@ impl Attached {
                                     show_page(&mut keyboard, &display, page, &cancel).await;
                                 }
                                 Key::Thinking => display.say(Style::Dim, self.common.toggle_thinking()),
+                                Key::Mode => self.view.next_mode(&self.link),
                                 Key::Picture => display.say(Style::Dim, NO_PICTURES),
                                 Key::Focus(focus) => self.common.attention.focus(focus),
                                 Key::Suspend => {
@@ -286,6 +289,11 @@ impl Attached {
             Command::Leave => self.wants_to_leave = true,
             Command::Help => tell(command::HELP)?,
             Command::Queue => tell(&escaped(&self.view.queue()))?,
+            Command::Mode(name) => {
+                if let Some(answer) = self.view.obey_mode(name.as_deref(), &self.link) {
+                    tell(&escaped(&answer))?;
+                }
+            }
             Command::Sessions => {
                 self.view.await_sessions(self.link.ask("sessions", json!({"limit": 20})))
             }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use myclaw_agent::is_remark;
-use myclaw_session::{EntryId, IndexedSession, Role, SessionKey, TailLimit, TranscriptMessage};
+use myclaw_session::{
+    EntryId, FORKED_FROM, IndexedSession, Role, SessionKey, TailLimit, TranscriptMessage,
+};
 
 use super::{Chat, View};
 use myclaw_front::exit::CliError;
@@ -15,8 +17,6 @@ use myclaw_front::time::local_minute;
 const MOST_SESSIONS: usize = 10_000;
 /// Most sessions above another one.
 const MOST_DEPTH: usize = 1_000;
-/// The field of the index with the session that a fork comes from.
-const FORKED_FROM: &str = "forkedFrom";
 
 /// A message of the user.
 struct Said {

@@ -12,7 +12,7 @@ use myclaw_front::servers::ServerCommand;
 mod elsewhere;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 34] = [
+pub(super) const NAMES: [&str; 35] = [
     "/help",
     "/new",
     "/clear",
@@ -34,6 +34,7 @@ pub(super) const NAMES: [&str; 34] = [
     "/stop",
     "/model",
     "/thinking",
+    "/mode",
     "/sessions",
     "/resume",
     "/compact",
@@ -61,6 +62,7 @@ pub(super) const HELP: &str = "\
 /model [PROVIDER/MODEL]  choose the model from a list, or change it
 /thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
 /thinking show, hide     show what the model thinks, or hide it (also: Ctrl-T)
+/mode [NAME]             show or change the permission mode: read-only, plan, ask, auto, sandbox (also: Shift-Tab)
 /sessions [NAME]         list the sessions, or continue one
 /resume                  choose a session from a list
 /title [TEXT]            show or change the title of this session
@@ -97,6 +99,8 @@ pub(super) enum Command {
     New(Option<String>),
     Model(Option<String>),
     Thinking(Option<String>),
+    /// Shows or changes the permission mode.
+    Mode(Option<String>),
     Sessions(Option<String>),
     /// Lets the user choose a session.
     Resume,
@@ -153,6 +157,7 @@ impl Command {
             self,
             Self::Model(None)
                 | Self::Thinking(None)
+                | Self::Mode(None)
                 | Self::Sessions(None)
                 | Self::Skill(None)
                 | Self::Usage
@@ -232,6 +237,7 @@ pub(super) fn parse(text: &str, others: impl FnOnce() -> Vec<String>) -> Parsed 
         ("/new" | "/clear", name) => Parsed::Command(Command::New(name)),
         ("/model", model) => Parsed::Command(Command::Model(model)),
         ("/thinking", level) => Parsed::Command(Command::Thinking(level)),
+        ("/mode" | "/modes", mode) => Parsed::Command(Command::Mode(mode)),
         ("/sessions", name) => Parsed::Command(Command::Sessions(name)),
         ("/resume", None) => Parsed::Command(Command::Resume),
         ("/compact", focus) => Parsed::Command(Command::Compact(focus)),

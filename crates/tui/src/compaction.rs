@@ -112,7 +112,7 @@ impl Typed {
                         Key::Send(line) => self.sent.push(line.text),
                         Key::Focus(focus) => common.attention.focus(focus),
                         Key::Suspend => display.lend(|| keyboard.lend(|| marks.lend(suspend))),
-                        Key::Unfold | Key::Thinking | Key::Picture => {}
+                        Key::Unfold | Key::Thinking | Key::Mode | Key::Picture => {}
                     }
                 }
                 display.show_typed(self.line.text());

@@ -44,6 +44,8 @@ const INTERRUPT: &str = "interrupt";
 const UNFOLD: &str = "unfold";
 /// The host command of Ctrl-T.
 const THINKING: &str = "thinking";
+/// The host command of Shift-Tab.
+const MODE: &str = "mode";
 /// The host command of Ctrl-V.
 const PICTURE: &str = "picture";
 /// The host command of Ctrl-Z.
@@ -112,6 +114,14 @@ impl Editor {
             before_it_ends(INTERRUPT),
         );
         keybindings.add_binding(KeyModifiers::NONE, KeyCode::Esc, before_it_ends(ESCAPE));
+        // While the menu is open, the key goes back in it.
+        let next_mode = ReedlineEvent::UntilFound(vec![
+            ReedlineEvent::MenuPrevious,
+            ReedlineEvent::ExecuteHostCommand(MODE.to_owned()),
+        ]);
+        for held in [KeyModifiers::NONE, KeyModifiers::SHIFT] {
+            keybindings.add_binding(held, KeyCode::BackTab, next_mode.clone());
+        }
         keybindings.add_binding(
             KeyModifiers::CONTROL,
             KeyCode::Char('j'),
@@ -205,6 +215,9 @@ impl Editor {
                 }
                 Signal::HostCommand(command) if command == THINKING => {
                     return Ok(Input::Wake(Wake::Thinking));
+                }
+                Signal::HostCommand(command) if command == MODE => {
+                    return Ok(Input::Wake(Wake::Mode));
                 }
                 Signal::HostCommand(command) if command == SUSPEND => suspend(),
                 Signal::HostCommand(command) if command == PICTURE => self.paste_picture(),

@@ -7,6 +7,7 @@ use super::outputs::Common;
 use super::{context, skill};
 use myclaw_front::exit::CliError;
 use myclaw_front::memory;
+use myclaw_front::mode::describe_mode;
 use myclaw_front::model::{describe_model, describe_thinking};
 use myclaw_front::print::columns;
 use myclaw_front::report::tokens_and_cost;
@@ -35,6 +36,7 @@ impl Facts<'_> {
             Command::Help => super::command::HELP.to_owned(),
             Command::Model(None) => describe_model(self.session).await?,
             Command::Thinking(None) => describe_thinking(self.session).await?,
+            Command::Mode(None) => describe_mode(self.session),
             Command::Sessions(None) => self.list_sessions()?,
             Command::Skill(None) => skill::list(&self.session.config()),
             Command::Usage => self.describe_usage(),
@@ -46,6 +48,13 @@ impl Facts<'_> {
             Command::Config => self.describe_config(),
             _ => return Ok(None),
         }))
+    }
+
+    /// Brings the permission mode in the status line up to date.
+    pub(super) fn show_mode(&self) {
+        if let Some(status) = self.common.status().as_mut() {
+            status.show_mode(self.session.mode());
+        }
     }
 
     /// The latest sessions.

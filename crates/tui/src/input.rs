@@ -25,6 +25,8 @@ pub(super) enum Wake {
     Unfold,
     /// What the model thinks is to be shown or hidden.
     Thinking,
+    /// The permission mode is to become the next one.
+    Mode,
     /// The user wants to go back to an earlier message.
     Back,
 }

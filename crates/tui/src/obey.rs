@@ -13,6 +13,7 @@ use super::facts::Facts;
 use super::input::Wake;
 use super::{Chat, View, jobs, put_line, talk};
 use myclaw_front::exit::CliError;
+use myclaw_front::mode::{change_mode, next_mode};
 use myclaw_front::model::{change_model, change_thinking};
 use myclaw_front::pager;
 use myclaw_front::sessions::undo::describe;
@@ -37,6 +38,7 @@ impl Chat {
             Command::Help
             | Command::Model(None)
             | Command::Thinking(None)
+            | Command::Mode(None)
             | Command::Sessions(None)
             | Command::Skill(None)
             | Command::Usage
@@ -60,6 +62,10 @@ impl Chat {
                     return self.say(answer);
                 }
                 let changed = change_thinking(&self.session, &level).await;
+                self.say(&changed.unwrap_or_else(|error| error.message))
+            }
+            Command::Mode(Some(name)) => {
+                let changed = change_mode(&self.session, &name).await;
                 self.say(&changed.unwrap_or_else(|error| error.message))
             }
             Command::Sessions(Some(name)) => self.continue_session(&name).await,
@@ -110,6 +116,11 @@ impl Chat {
             Wake::Thinking => {
                 put_line("")?;
                 self.say(self.common.toggle_thinking())
+            }
+            Wake::Mode => {
+                put_line("")?;
+                let changed = next_mode(&self.session).await;
+                self.say(&changed.unwrap_or_else(|error| error.message))
             }
             // The loop of the chat answers the jobs.
             Wake::News => Ok(()),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use myclaw_agent::{Selection, Session, spent_today};
-use myclaw_engine::AgentRunEvent;
+use myclaw_engine::{AgentRunEvent, Mode};
 use myclaw_files::{EntryKind, SharedDirectory};
 use myclaw_llm::Usage;
 use myclaw_session::{Role, TailLimit};
@@ -26,6 +26,9 @@ pub(super) struct Status {
     model: String,
     short_model: String,
     thinking: Option<String>,
+    /// The permission mode, and whether the session is sandboxed, if there is anything to say.
+    mode: Option<String>,
+    is_sandboxed: bool,
     /// Tokens that fit into the context window; zero if that is unknown.
     window: u64,
     /// Tokens of the last call.
@@ -62,6 +65,8 @@ impl Status {
         let (_, level) = session.thinking(selection);
         let offers = selection.model().offered_thinking_levels().len() > 1;
         self.thinking = offers.then(|| format!("thinking {level}"));
+        self.is_sandboxed = config.is_sandboxed();
+        self.show_mode(session.mode());
         self.window = selection.model().context_window;
         if let Ok(spent) = spent_today(&config.home) {
             self.cost_today = spent.micro_dollars as f64 / 1_000_000.0;
@@ -69,6 +74,18 @@ impl Status {
         if self.used == 0 {
             self.continue_from(session, sessions);
         }
+    }
+
+    /// Takes in the permission mode. Nothing is said of the usual one.
+    pub(super) fn show_mode(&mut self, mode: Mode) {
+        let sandboxed = self.is_sandboxed.then_some("sandboxed");
+        let mode = match mode {
+            Mode::Auto => None,
+            Mode::Sandbox if self.is_sandboxed => None,
+            mode => Some(mode.as_str()),
+        };
+        let words: Vec<&str> = mode.into_iter().chain(sandboxed).collect();
+        self.mode = (!words.is_empty()).then(|| words.join(", "));
     }
 
     /// Takes over what an earlier chat has used in the session. What cannot be read is not shown.
@@ -87,6 +104,7 @@ impl Status {
             AgentRunEvent::LlmEnd { message } if window_tokens(&message.usage) > 0 => {
                 self.used = window_tokens(&message.usage);
             }
+            AgentRunEvent::ModeChanged { to } => self.show_mode(*to),
             AgentRunEvent::LlmUsage { usage, .. } => {
                 self.cost += usage.cost.total;
                 self.cost_today += usage.cost.total;
@@ -119,8 +137,11 @@ impl Status {
         let short = Some(format!("{}{branch}", self.short_directory));
         let (model, short_model) = (Some(self.model.clone()), Some(self.short_model.clone()));
         let thinking = self.thinking.clone();
+        // What the agent may do is never left out.
+        let mode = self.mode.clone();
         let candidates = [
             vec![
+                mode.clone(),
                 long,
                 model.clone(),
                 thinking.clone(),
@@ -128,10 +149,18 @@ impl Status {
                 cost.clone(),
                 today.clone(),
             ],
-            vec![short.clone(), model, thinking, context.clone(), cost.clone(), today],
-            vec![short, short_model.clone(), context.clone(), cost.clone()],
-            vec![short_model.clone(), context.clone(), cost],
-            vec![short_model, context],
+            vec![
+                mode.clone(),
+                short.clone(),
+                model,
+                thinking,
+                context.clone(),
+                cost.clone(),
+                today,
+            ],
+            vec![mode.clone(), short, short_model.clone(), context.clone(), cost.clone()],
+            vec![mode.clone(), short_model.clone(), context.clone(), cost],
+            vec![mode, short_model, context],
         ];
         let mut line = String::new();
         for parts in candidates {

@@ -18,6 +18,7 @@ use super::{clipboard, custom, jobs};
 use myclaw_front::approval::{Answer, Asked, asking, lines, read_answer};
 use myclaw_front::attachments::{self, Attachment};
 use myclaw_front::exit::CliError;
+use myclaw_front::mode::{change_mode, next_mode};
 use myclaw_front::model::{change_model, change_thinking};
 use myclaw_front::pager;
 use myclaw_front::report::first_line;
@@ -27,7 +28,7 @@ use myclaw_front::terminal::{Keyboard, PasteMarks, Style, StyledLine, suspend};
 const HELP: &str = "Enter: the agent reads it before its next step; Alt-Enter or /later TEXT: when it is done; \
                     /queue, /queue drop NUMBER: what waits; Ctrl-O: the last output in full; Ctrl-T: what the \
                     model thinks; Ctrl-V: a picture from the clipboard; /model NAME, /thinking LEVEL: from its next \
-                    step on; /cost, /context, /sessions, /skills, /config: as at the prompt; Esc, /stop or Ctrl-C: \
+                    step on; /mode NAME or Shift-Tab: from its next call on; /cost, /context, /sessions, /skills, /config: as at the prompt; Esc, /stop or Ctrl-C: \
                     stop it";
 
 /// What the chat waits for while a question is on the screen.
@@ -46,6 +47,7 @@ enum Talk {
     Kill(String),
     Model(String),
     Thinking(String),
+    Mode(String),
     /// A command that changes nothing.
     Read(Command),
     Stop,
@@ -210,6 +212,13 @@ impl Talker {
             Key::Send(_) => {}
             Key::Unfold => self.unfold(display, common).await,
             Key::Thinking => display.say(Style::Dim, common.toggle_thinking()),
+            Key::Mode => match next_mode(facts.session).await {
+                Ok(answer) => {
+                    facts.show_mode();
+                    display.say(Style::Dim, &answer);
+                }
+                Err(error) => display.say(Style::Bad, &error.message),
+            },
             Key::Picture => take_picture(&mut self.line, display, facts).await,
             Key::Focus(focus) => common.attention.focus(focus),
             Key::Suspend => {
@@ -379,6 +388,11 @@ async fn act(
             Some(answer) => Ok(answer.to_owned()),
             None => change_thinking(session, &level).await,
         },
+        Talk::Mode(name) => {
+            let changed = change_mode(session, &name).await;
+            facts.show_mode();
+            changed
+        }
         Talk::Stop => {
             session.abort();
             Ok(String::new())
@@ -418,6 +432,7 @@ fn parse(line: SentLine, at_the_prompt: impl FnOnce(&str) -> Parsed) -> Talk {
         ("/jobs", argument) => jobs::killed_id(argument).map_or(Talk::Help, Talk::Kill),
         ("/model", name) if !name.is_empty() => Talk::Model(name.to_owned()),
         ("/thinking", level) if !level.is_empty() => Talk::Thinking(level.to_owned()),
+        ("/mode" | "/modes", name) if !name.is_empty() => Talk::Mode(name.to_owned()),
         ("/stop", "") => Talk::Stop,
         ("/quit" | "/exit", "") => Talk::Leave,
         ("/help" | "/?" | "/later", _) => Talk::Help,

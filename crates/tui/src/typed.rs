@@ -19,6 +19,8 @@ pub(super) enum Key {
     Unfold,
     /// Ctrl-T: show or hide what the model thinks.
     Thinking,
+    /// Shift-Tab: the next permission mode.
+    Mode,
     /// Ctrl-V: take the picture of the clipboard.
     Picture,
     /// Ctrl-Z: suspend the program.
@@ -133,6 +135,7 @@ impl TypedLine {
                 match (self.parameters.as_slice(), byte) {
                     (b"", b'I') => return Some(Key::Focus(Focus::Gained)),
                     (b"", b'O') => return Some(Key::Focus(Focus::Lost)),
+                    (b"" | b"1;2", b'Z') if !self.is_pasting => return Some(Key::Mode),
                     _ => {}
                 }
                 self.is_pasting = match (self.parameters.as_slice(), byte) {

@@ -3,7 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use myclaw_agent::is_remark;
+use myclaw_agent::{SessionConfig, is_remark};
+use myclaw_engine::Mode;
 use myclaw_session::{Role, TranscriptMessage};
 
 use super::typed::{Key, TypedLine};
@@ -18,6 +19,20 @@ use myclaw_front::terminal::{
 const RESUMED_ROWS: usize = 20;
 /// Messages at the end of a session among which the last exchange is looked for.
 const RESUMED_MESSAGES: usize = 50;
+
+/// What the agent may not do here, if the permission mode or the sandbox limits it.
+fn restriction(config: &SessionConfig) -> Option<String> {
+    let mode = config.mode.get();
+    let mode_line = format!("mode {mode}: {}; Shift-Tab or /mode changes it", mode.meaning());
+    let mode_line = (mode != Mode::Auto).then_some(mode_line);
+    let sandboxed = config.is_sandboxed() && mode != Mode::Sandbox;
+    let sandboxed = sandboxed.then(|| {
+        "sandboxed: files and commands are confined; `myclaw sandbox explain` says to what"
+            .to_owned()
+    });
+    let lines: Vec<String> = mode_line.into_iter().chain(sandboxed).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
 
 /// Prints the first line of a chat: who answers, and in which session.
 pub(super) fn put_heading(who: &str, session: &str) -> Result<(), CliError> {
@@ -62,6 +77,9 @@ impl Chat {
         put_heading(&model, &self.sessions.name_of(self.session.key()))?;
         if let Some(place) = &self.place {
             self.say(place)?;
+        }
+        if let Some(line) = restriction(&self.session.config()) {
+            self.say(&line)?;
         }
         set_title(Title::Begin);
         set_title(Title::Waiting(&self.title_line()));

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use myclaw_browser::BrowserSlot;
 use myclaw_config::Config;
-use myclaw_engine::CutAnswers;
+use myclaw_engine::{CutAnswers, Mode, SessionMode};
 use myclaw_session::SessionKey;
 
 use super::{MAIN_SESSION, RunOptions, SessionConfig, SessionOptions};
 use crate::config_check::load_checked;
 use crate::jobs::BackgroundJobs;
 use crate::known_agent::{agent_error, check_agent};
+use crate::mode::stored_mode;
 use crate::permissions::{self, Senders};
 use crate::project::SeenInstructions;
 use crate::workspace::{NoticePublisher, QuotaState, existing_directory, remembered_directory};
@@ -50,6 +51,7 @@ impl SessionConfig {
             Some(directory) => Some(existing_directory(directory)?),
             None => remembered_directory(&home, &session_key)?,
         };
+        let mode = SessionMode::new(stored_mode(&**home.catalog(), &session_key)?);
         let (auth_profile, sender) = (options.auth_profile.clone(), options.sender.clone());
         let (background, executor) = (BackgroundJobs::new(home.clone()), Arc::default());
         let browser = BrowserSlot::default();
@@ -73,6 +75,7 @@ impl SessionConfig {
             background,
             cut_answers: CutAnswers::default(),
             options: RunOptions::default(),
+            mode,
         };
         Ok(new.placed_anew())
     }
@@ -89,7 +92,13 @@ impl SessionConfig {
             true => catalog.directory_of(&session_key).unwrap_or_else(|_| self.directory.clone()),
             false => self.directory.clone(),
         };
-        let new = Self { session_key, directory, executor, browser, senders, ..self.clone() };
+        // What cannot be read may be narrower than this one.
+        let mode = match catalog.exists(&session_key) {
+            true => stored_mode(&**catalog, &session_key).unwrap_or(Some(Mode::ReadOnly)),
+            false => self.mode.chosen(),
+        };
+        let mode = SessionMode::new(mode);
+        let new = Self { session_key, directory, executor, browser, senders, mode, ..self.clone() };
         let quota_state = QuotaState::default();
         let notices = NoticePublisher::default();
         Self { seen_instructions, quota_state, notices, ..new }.placed_anew()
@@ -125,6 +134,7 @@ impl SessionConfig {
             background: Arc::clone(&self.background),
             cut_answers: self.cut_answers,
             options: self.options.clone(),
+            mode: self.mode.clone(),
             ..new
         })
     }

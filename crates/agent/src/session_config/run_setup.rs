@@ -102,6 +102,7 @@ impl SessionConfig {
         let mut params = RunParams::go_on(key, models, self.rules(), self.stores(), workspace);
         params.working_directory = self.directory.clone().or_else(|| self.own_workspace.clone());
         params.prompt_files = self.prompt_files();
+        params.mode = self.mode.clone();
         params
     }
 

@@ -34,6 +34,12 @@ impl SessionConfig {
             listener(RunEvent::notice(self.session_key.clone(), notice));
         }
     }
+
+    /// Passes an event on to the listener, if somebody keeps one. Whether somebody does.
+    pub(crate) fn publish(&self, event: &RunEvent) -> bool {
+        let listener = self.notices.change(|state| state.listener.as_ref().and_then(Weak::upgrade));
+        listener.map(|listener| listener(event.clone())).is_some()
+    }
 }
 
 #[cfg(test)]

@@ -59,6 +59,7 @@ mod mcp_serve;
 mod memory;
 mod model_answers;
 mod models;
+mod modes;
 mod onboard;
 mod outside;
 mod own_rules;

@@ -22,7 +22,7 @@ use serde_json::Map;
 use super::{Interrupts, Shared};
 use crate::hook::unless_aborted;
 use crate::open_log::NextStep;
-use crate::transcript::{row_to_blocks, taken_row};
+use crate::transcript::{message_to_row, row_to_blocks, taken_row, with_meta};
 use crate::{AgentRunEvent, AgentStart, RunError};
 
 /// Most quiet periods that are waited for before collected messages are taken, so that a user who never stops writing
@@ -108,7 +108,8 @@ impl Intake {
         } else {
             let timestamp = shared.now_ms();
             let message = UserMessage { content, annotation: None, timestamp };
-            shared.log.append_user(message)?;
+            let row = of_mode(shared, message_to_row(&Message::User(message)));
+            shared.log.append_user_rows(vec![row])?;
             shared.is_active = true;
         }
         if is_new_session {
@@ -176,7 +177,7 @@ impl Intake {
             .map(|message| {
                 let content = message.content.clone();
                 let user = UserMessage { content, annotation: None, timestamp: message.ts };
-                taken_row(user, &message.ids)
+                of_mode(shared, taken_row(user, &message.ids))
             })
             .collect();
         shared.is_active |= !shared.run.quiet.hold_all(&ids);
@@ -365,6 +366,14 @@ impl From<QueuedMessage> for TakenMessage {
     }
 }
 
+/// The row, with the mode in which the user wrote it, if one was chosen: the model reads it there, so the bytes before stay.
+fn of_mode(shared: &Shared, row: TranscriptMessage) -> TranscriptMessage {
+    match shared.run.mode.field() {
+        Some((name, mode)) => with_meta(row, &name, mode),
+        None => row,
+    }
+}
+
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SessionError> + Send + 'static,
 ) -> Result<T, RunError> {
@@ -384,7 +393,9 @@ fn enter_in_index(shared: &mut Shared) {
     });
     let words = first.as_deref().map(first_words);
     shared.opening = first;
-    let extra = words.map(|words| Map::from_iter([(FIRST_WORDS.to_owned(), words.into())]));
+    let words = words.map(|words| (FIRST_WORDS.to_owned(), words.into()));
+    let fields: Map<_, _> = words.into_iter().chain(shared.run.mode.field()).collect();
+    let extra = (!fields.is_empty()).then_some(fields);
     let patch = MetaPatch { extra, in_turn: Some(true), ..MetaPatch::default() };
     shared.entering = Some(tokio::task::spawn_blocking(move || store.enter(&key, patch)));
 }

@@ -18,7 +18,7 @@ use crate::open_log::OpenLog;
 use crate::workspace::BootstrapFile;
 use crate::{
     AgentRunEvent, BootstrapFileReport, Clock, ContextChange, Hook, KnownSecrets, Notice,
-    QuietMessages, Tool,
+    QuietMessages, SessionMode, Tool,
 };
 
 /// State that all steps read and some append to.
@@ -47,6 +47,8 @@ pub(crate) struct RunContext {
     pub(crate) pauses: Pauses,
     /// The messages that are no activity of the session.
     pub(crate) quiet: QuietMessages,
+    /// The permission mode of the session.
+    pub(crate) mode: SessionMode,
     /// Removed from the results of tools.
     pub(crate) known_secrets: Arc<KnownSecrets>,
 }

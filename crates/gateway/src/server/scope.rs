@@ -79,6 +79,7 @@ const METHODS: &[(&str, Needs)] = &[
     ("sessions", Needs::See),
     ("fork", Needs::Talk),
     ("title", Needs::Talk),
+    ("mode", Needs::Talk),
     ("delete", Needs::Talk),
     ("approvals", Needs::See),
     ("approve", Needs::Talk),

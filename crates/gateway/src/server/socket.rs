@@ -19,7 +19,7 @@ use futures_util::SinkExt as _;
 use myclaw_delivery::message::NewMessage;
 use myclaw_delivery::questions::{Answer, FullAnswer};
 use myclaw_delivery::rows::Origin;
-use myclaw_engine::ScopeKind;
+use myclaw_engine::{Mode, ScopeKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -92,6 +92,7 @@ struct Params {
     new_session: Option<String>,
     at: Option<String>,
     title: Option<String>,
+    mode: Option<Mode>,
     id: Option<String>,
     answer: Option<Answer>,
     scope: Option<ScopeKind>,
@@ -410,6 +411,12 @@ impl Client {
                 server.fork(&chosen()?, &to, params.at.as_deref()).await
             }
             "title" => server.title(&chosen()?, params.title).await,
+            "mode" => {
+                if let Some(mode) = params.mode {
+                    delivery.set_mode(&chosen()?, mode).await?;
+                }
+                Ok(json!({"mode": delivery.mode(&session)?}))
+            }
             "delete" => server.delete(&chosen()?).await,
             "approvals" => server.approvals(named.as_deref()).await,
             "approve" => {
@@ -444,6 +451,7 @@ impl Client {
         Ok(json!({
             "session": key.as_str(),
             "busy": is_busy,
+            "mode": self.server.delivery.mode(session)?,
             "stream": self.server.hub.stream(),
             "sequence": after.unwrap_or(newest),
             "resumed": after.is_some(),

@@ -11,8 +11,9 @@ use agent_client_protocol_schema::v1::{
     Error, ErrorCode, Implementation, InitializeRequest, InitializeResponse, LoadSessionResponse,
     McpCapabilities, NewSessionResponse, NoticeSeverity, PromptCapabilities, RequestId,
     ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities, SessionConfigOption,
-    SessionDeleteCapabilities, SessionId, SessionListCapabilities, SessionResumeCapabilities,
-    SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
+    SessionDeleteCapabilities, SessionId, SessionListCapabilities, SessionModeState,
+    SessionResumeCapabilities, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
+    SetSessionModeRequest, SetSessionModeResponse,
 };
 use myclaw_agent::{Driver, Session, SessionConfig};
 use myclaw_session::SessionKey;
@@ -21,7 +22,7 @@ use super::client_sessions::ClientSessions;
 use super::failure::{failed, failure, internal, invalid, of, unknown_session};
 use super::message::{BadMessage, Call, Message};
 use super::opening::{Opening, Reopening};
-use super::options::{options, set, usable_models};
+use super::options::{modes, options, set, set_mode, usable_models};
 use super::prompts;
 use super::replay::{Known, replay};
 use super::requests::Requests;
@@ -135,6 +136,7 @@ impl Agent {
             "session/close" => self.close(id, &call.params()?),
             "session/delete" => self.delete(call.params()?).await,
             "session/set_config_option" => self.set_option(call.params()?).await,
+            "session/set_mode" => self.set_mode(&call.params()?).await,
             "session/prompt" => prompts::prompt(self, id, call.params()?).await.map(|()| None),
             method => {
                 Err(failure(ErrorCode::MethodNotFound, format!("there is no method `{method}`")))
@@ -188,7 +190,9 @@ impl Agent {
         let key = self.stored_sessions.new_key(|key| self.open.contains_key(key))?;
         let id = SessionId::new(key.as_str());
         self.open(&key, id.clone(), opening, Some(&Known::default())).await?;
-        let response = NewSessionResponse::new(id).config_options(self.options(&key).await?);
+        let response = NewSessionResponse::new(id)
+            .modes(self.modes(&key)?)
+            .config_options(self.options(&key).await?);
         Ok(Some(AgentResponse::NewSessionResponse(response)))
     }
 
@@ -203,14 +207,18 @@ impl Agent {
             let window = model.model().context_window;
             self.client_sessions.send(&key, usage(used, window, Some(known.spent)));
         }
-        let response = LoadSessionResponse::new().config_options(self.options(&key).await?);
+        let response = LoadSessionResponse::new()
+            .modes(self.modes(&key)?)
+            .config_options(self.options(&key).await?);
         Ok(Some(AgentResponse::LoadSessionResponse(response)))
     }
 
     async fn resume(&mut self, request: Reopening) -> Answer {
         let key = self.key_to_open(&request.session_id)?;
         self.open(&key, request.session_id, &request.opening, None).await?;
-        let response = ResumeSessionResponse::new().config_options(self.options(&key).await?);
+        let response = ResumeSessionResponse::new()
+            .modes(self.modes(&key)?)
+            .config_options(self.options(&key).await?);
         Ok(Some(AgentResponse::ResumeSessionResponse(response)))
     }
 
@@ -264,6 +272,8 @@ impl Agent {
         // The sessions of a program share its MCP servers.
         session_config.home = session_config.home.with_servers_of(&self.stored_sessions.home);
         session_config.session_key = key.clone();
+        let mut session_config =
+            session_config.in_mode(self.args.mode).map_err(|error| failed(error))?;
         session_config.directory = Some(directory.clone());
         let (servers, problems) = opening.servers();
         session_config.editor_servers = servers;
@@ -301,6 +311,17 @@ impl Agent {
         let open = self.session(key)?;
         let model = open.session.selection().await.map_err(failed)?;
         Ok(options(&open.session, &model, &open.models))
+    }
+
+    fn modes(&self, key: &SessionKey) -> Result<SessionModeState, Error> {
+        Ok(modes(&self.session(key)?.session))
+    }
+
+    async fn set_mode(&mut self, request: &SetSessionModeRequest) -> Answer {
+        let key = self.open_key(&request.session_id)?;
+        let session = &self.session(&key)?.session;
+        set_mode(session, "session/set_mode", &request.mode_id.0).await?;
+        Ok(Some(AgentResponse::SetSessionModeResponse(SetSessionModeResponse::new())))
     }
 
     async fn set_option(&mut self, request: SetSessionConfigOptionRequest) -> Answer {

@@ -1,9 +1,11 @@
-//! The options of a session that the user can change: model and thinking level.
+//! The options of a session that the user can change: model, thinking level and permission mode.
 
 use agent_client_protocol_schema::v1::{
     Error, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption,
+    SessionMode, SessionModeState,
 };
 use myclaw_agent::{Selection, Session, SessionConfig};
+use myclaw_engine::Mode;
 use myclaw_llm::ThinkingLevel;
 
 use super::failure::{failed, invalid};
@@ -14,6 +16,8 @@ use myclaw_front::models::{ListedModel, ModelFilter, find_models};
 const MODEL: &str = "model";
 /// The id of the option for the thinking level.
 const THINKING: &str = "thinking";
+/// The id of the option for the permission mode.
+const MODE: &str = "mode";
 
 /// The models that can be used now: those with a key, and those of servers on this machine.
 pub(super) async fn usable_models(session_config: &SessionConfig) -> Vec<String> {
@@ -52,7 +56,35 @@ pub(super) fn options(
             .description("How much the model thinks before it answers".to_owned())
             .category(SessionConfigOptionCategory::ThoughtLevel)
     });
-    std::iter::once(model_option).chain(thinking_option).collect()
+    let choices: Vec<_> = Mode::ALL
+        .into_iter()
+        .map(|mode| {
+            SessionConfigSelectOption::new(mode.as_str(), mode.as_str())
+                .description(mode.meaning().to_owned())
+        })
+        .collect();
+    let mode_option = SessionConfigOption::select(MODE, "Mode", session.mode().as_str(), choices)
+        .description("What the agent may do without a question".to_owned())
+        .category(SessionConfigOptionCategory::Mode);
+    std::iter::once(model_option).chain(thinking_option).chain([mode_option]).collect()
+}
+
+/// The permission modes, for clients that have no options.
+pub(super) fn modes(session: &Session) -> SessionModeState {
+    let described = |mode: Mode| {
+        SessionMode::new(mode.as_str(), mode.as_str()).description(mode.meaning().to_owned())
+    };
+    let modes = Mode::ALL.into_iter().map(described).collect();
+    SessionModeState::new(session.mode().as_str(), modes)
+}
+
+/// Changes the permission mode, from the next call on.
+///
+/// # Errors
+/// There is no such mode, or it cannot be stored.
+pub(super) async fn set_mode(session: &Session, method: &str, name: &str) -> Result<(), Error> {
+    let mode: Mode = name.parse().map_err(|error| invalid(format!("{method}: {error}")))?;
+    session.set_mode(mode).await.map_err(failed)
 }
 
 /// Sets an option, from the next model call on.
@@ -71,9 +103,10 @@ pub(super) async fn set(session: &Session, option: &str, value: &str) -> Result<
             check_offered(session, level).await?;
             session.set_thinking(level);
         }
+        MODE => set_mode(session, "session/set_config_option", value).await?,
         _ => {
             return Err(invalid(format!(
-                "session/set_config_option: there is no option `{option}`; there are: {MODEL}, {THINKING}"
+                "session/set_config_option: there is no option `{option}`; there are: {MODEL}, {THINKING}, {MODE}"
             )));
         }
     }

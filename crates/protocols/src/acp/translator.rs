@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{
     ClientCapabilities, CompactionId, CompactionStatus, CompactionUpdate, ContentBlock,
-    ContentChunk, Cost, MessageId, Notice, NoticeSeverity, SessionUpdate, ToolCallUpdate,
-    UsageUpdate,
+    ContentChunk, Cost, CurrentModeUpdate, MessageId, Notice, NoticeSeverity, SessionUpdate,
+    ToolCallUpdate, UsageUpdate,
 };
 use myclaw_agent::approvals::Question;
 use myclaw_agent::{Done, FailureClass, Next, Outcome, Work};
@@ -183,6 +183,9 @@ impl Translator {
             AgentRunEvent::Compaction { .. } if self.abilities.compaction => {
                 let id = CompactionId::new(EntryId::generate().as_str());
                 vec![compaction(id, CompactionStatus::Completed)]
+            }
+            AgentRunEvent::ModeChanged { to } => {
+                vec![SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(to.as_str()))]
             }
             // The client shows its own messages already, and gets the end of the turn as the response.
             AgentRunEvent::Taken { .. }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use myclaw_agent::{
-    Accepted, AgentError, Driver, FailureClass, Selection, Session, SessionConfig, SessionOptions,
-    UndoMode, check_agent,
+    Accepted, AgentError, Driver, FailureClass, Session, SessionConfig, SessionOptions, UndoMode,
+    check_agent,
 };
 use myclaw_engine::PendingMessage;
 use myclaw_llm::{ContentBlock, joined_text};
@@ -16,10 +16,11 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::approvals::{Answer, Approvals};
+use super::choices::{set_mode, set_model, set_thinking, thinking};
 use super::reply::Compacted;
 use super::request::{
     Approve, Block, Command, Compact, Decision, Export, Fork, GetMessages, KillJob, ListModels,
-    Memory, Message, Name, Prompt, Rename, Request, SetModel, SetThinking, Spoken, Undo, described,
+    Memory, Message, Name, Prompt, Rename, Request, Spoken, Undo, described,
 };
 use super::{bash, stats};
 use crate::content::picture;
@@ -134,6 +135,7 @@ impl Controller {
             Command::Approve(answer) => self.approve(&session, answer),
             Command::SetModel(wanted) => set_model(&session, wanted).await,
             Command::SetThinking(wanted) => set_thinking(&session, &wanted).await,
+            Command::SetMode(wanted) => set_mode(&session, &wanted).await,
             Command::Undo(wanted) => undo(&session, wanted).await,
             Command::GetState => state(&session).await,
             Command::GetMessages(wanted) => self.messages(&session, wanted).await,
@@ -407,38 +409,11 @@ async fn meanwhile(
     Ok(json!({"messageId": id}))
 }
 
-async fn set_model(session: &Session, wanted: SetModel) -> Result<Value, CliError> {
-    let name = match wanted.provider {
-        Some(provider) => format!("{provider}/{}", wanted.model),
-        None => wanted.model,
-    };
-    let model = session.select_model(Some(&name)).await?;
-    Ok(json!({
-        "model": model.reference.to_string(),
-        "contextWindow": model.model().context_window,
-        "thinking": thinking(session, &model),
-    }))
-}
-
-async fn set_thinking(session: &Session, wanted: &SetThinking) -> Result<Value, CliError> {
-    let level =
-        wanted.level.parse().map_err(|error| CliError::usage(format!("set_thinking: {error}")))?;
-    let model = session.selection().await?;
-    session.set_thinking(level);
-    Ok(thinking(session, &model))
-}
-
 async fn undo(session: &Session, wanted: Undo) -> Result<Value, CliError> {
     let direction = if wanted.redo { Direction::Redo } else { Direction::Undo };
     let which = wanted.turn.map_or(WhichTurn::Next, WhichTurn::Number);
     let mode = if wanted.dry_run { UndoMode::DryRun } else { UndoMode::Apply };
     to_value(session.undo(direction, which, mode).await?)
-}
-
-/// The requested thinking level, the level in use, and those that the model offers.
-fn thinking(session: &Session, model: &Selection) -> Value {
-    let (asked, level) = session.thinking(model);
-    json!({"asked": asked, "level": level, "offered": model.model().offered_thinking_levels()})
 }
 
 /// Whether another process runs the session.
@@ -465,6 +440,7 @@ async fn state(session: &Session) -> Result<Value, CliError> {
         "model": model.reference.to_string(),
         "contextWindow": model.model().context_window,
         "thinking": thinking(session, &model),
+        "mode": session.mode(),
         "workingDirectory": directory,
         "work": session.work(),
         "idle": session.work().is_none(),

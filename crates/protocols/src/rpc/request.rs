@@ -28,6 +28,8 @@ pub(super) enum Command {
     SetModel(SetModel),
     /// Changes the thinking level.
     SetThinking(SetThinking),
+    /// Changes the permission mode.
+    SetMode(SetMode),
     /// Summarises older messages.
     Compact(Compact),
     /// Undoes the file changes of a turn, or makes them again.
@@ -68,7 +70,7 @@ pub(super) enum Command {
 
 /// The commands, each with its fields beside `id`, `type` and `session`. Other fields are errors: a misspelt one would
 /// change what happens without a word.
-const COMMANDS: [(&str, &[&str]); 26] = [
+const COMMANDS: [(&str, &[&str]); 27] = [
     ("prompt", &["message", "content", "images", "skill", "mode"]),
     ("steer", &["message", "content", "images", "skill"]),
     ("follow_up", &["message", "content", "images", "skill"]),
@@ -77,6 +79,7 @@ const COMMANDS: [(&str, &[&str]); 26] = [
     ("bash", &["command", "timeoutSeconds", "forModel"]),
     ("set_model", &["model", "modelId", "provider"]),
     ("set_thinking", &["level"]),
+    ("set_mode", &["mode"]),
     ("compact", &["focus", "customInstructions"]),
     ("undo", &["turn", "redo", "dryRun"]),
     ("get_state", &[]),
@@ -255,6 +258,11 @@ pub(super) struct SetModel {
 #[derive(Debug, Deserialize)]
 pub(super) struct SetThinking {
     pub(super) level: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct SetMode {
+    pub(super) mode: String,
 }
 
 #[derive(Debug, Deserialize)]

@@ -11,18 +11,23 @@ use serde_json::{Map, Value};
 use super::journal::MadeFrom;
 use super::{EntriesByKey, SessionEntry};
 use crate::about::read_about;
+use crate::backward::BackwardLines;
 use crate::entry::new_session_id;
 use crate::error::{IoContext, SessionError};
 use crate::line::{self, Line};
 use crate::reader::{Positioned, read_header};
 use crate::store::LOG_EXTENSION;
 use crate::title::{first_words, title_of_beginning};
-use crate::{AUTOMATIC_TITLE, About, Entry, FIRST_WORDS, Role, SessionHeader, SessionKey};
+use crate::{AUTOMATIC_TITLE, About, Entry, FIRST_WORDS, MODE, Role, SessionHeader, SessionKey};
 
 /// Bytes of a log in which its first exchange is looked for.
 const MOST_FIRST_BYTES: u64 = 64 * 1024;
 /// Longest log whose owner's title is looked for at each turn.
 const MOST_ABOUT_BYTES: u64 = 1024 * 1024;
+/// Lines at the end of a log in which the permission mode is looked for: more than a long turn has.
+const MOST_LAST_LINES: usize = 2_000;
+/// Occurs in every row that names a mode, and in few others.
+const MODE_NAME: &[u8] = b"\"mode\"";
 /// Lines of a log in which its first exchange is looked for.
 const MOST_FIRST_LINES: usize = 5;
 
@@ -120,5 +125,24 @@ fn extra(file: &File, about: &About, header: Option<&SessionHeader>) -> Option<M
     {
         extra.insert(AUTOMATIC_TITLE.to_owned(), title.into());
     }
+    extra.extend(newest_mode(file).map(|mode| (MODE.to_owned(), mode.into())));
     (!extra.is_empty()).then_some(extra)
+}
+
+/// The permission mode that the newest of a user's messages names.
+fn newest_mode(file: &File) -> Option<String> {
+    let mut lines = BackwardLines::new(Positioned::new(file)).ok()?;
+    for _ in 0..MOST_LAST_LINES {
+        let found = lines.next_line().ok()??;
+        if memchr::memmem::find(found.bytes, MODE_NAME).is_none() {
+            continue;
+        }
+        if let Line::Entry(Entry::Message(message)) = line::decode(found.bytes, found.offset)
+            && message.role == Role::User
+            && let Some(mode) = message.meta.and_then(|meta| meta.field(MODE))
+        {
+            return Some(mode);
+        }
+    }
+    None
 }

@@ -3,13 +3,15 @@
 use myclaw_agent::did_you_mean;
 
 /// The commands, for suggestions.
-const NAMES: [&str; 7] = ["/help", "/new", "/sessions", "/queue", "/later", "/stop", "/quit"];
+const NAMES: [&str; 8] =
+    ["/help", "/new", "/sessions", "/mode", "/queue", "/later", "/stop", "/quit"];
 
 /// The text of `/help`.
 pub(super) const HELP: &str = "\
 /help             this help
 /new NAME         begin a session
 /sessions [NAME]  list the sessions, or continue one
+/mode [NAME]      show or change the permission mode (also: Shift-Tab)
 /queue            list the messages that wait
 /stop             stop what the session does (also: Esc, Ctrl-C)
 /quit             leave (also: exit, quit, Ctrl-D); the session goes on without you
@@ -25,6 +27,8 @@ pub(super) enum Command {
     Help,
     Queue,
     Sessions,
+    /// Shows or changes the permission mode.
+    Mode(Option<String>),
     /// Continues or begins one.
     Session(String),
     Stop,
@@ -47,6 +51,8 @@ pub(super) fn parse(line: &str) -> Command {
         ("/help" | "/?", _) => Command::Help,
         ("/later", text) if !text.is_empty() => Command::Say(text.to_owned()),
         ("/queue", "") => Command::Queue,
+        ("/mode" | "/modes", "") => Command::Mode(None),
+        ("/mode" | "/modes", name) => Command::Mode(Some(name.to_owned())),
         ("/sessions", "") => Command::Sessions,
         ("/sessions" | "/new", name) if !name.is_empty() => Command::Session(name.to_owned()),
         ("/new", _) => Command::Unknown("/new needs a name: /new NAME".to_owned()),

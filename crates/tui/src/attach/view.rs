@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use myclaw_agent::approvals::Question;
-use myclaw_engine::AlwaysScope;
+use myclaw_engine::{AlwaysScope, Mode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -60,9 +60,16 @@ pub(super) struct View {
     has_text: bool,
     /// Whether a model was called in the present run: messages that it takes from then on came in between.
     has_called: bool,
+    /// The permission mode.
+    pub(super) mode: Mode,
 }
 
 impl View {
+    /// The key of the session.
+    pub(super) fn key(&self) -> &str {
+        &self.session
+    }
+
     /// Whether nothing goes on that the user waits for.
     pub(super) fn rests(&self) -> bool {
         let is_settled = self.own.is_empty() && !self.is_busy;
@@ -83,7 +90,10 @@ impl View {
                 _ => !self.has_text,
             },
             News::Event(event) => {
-                matches!(text(event, "type"), "run_start" | "accepted" | "approval" | "notice")
+                matches!(
+                    text(event, "type"),
+                    "run_start" | "accepted" | "approval" | "notice" | "mode_changed"
+                )
             }
             News::Lost(_) => self.is_connected,
             News::Answer { .. } => !self.own.is_empty(),
@@ -154,6 +164,7 @@ impl View {
                 None => format!("sent: {}", first_line(&text)),
             },
             Command::Queue => self.queue(),
+            Command::Mode(name) => self.obey_mode(name.as_deref(), link).unwrap_or_default(),
             Command::Stop => {
                 self.abort(link, display);
                 return Talk::Stay;
@@ -217,6 +228,7 @@ impl View {
         self.is_connected = true;
         self.is_busy = state["busy"] == true;
         self.session = text(state, "session").to_owned();
+        self.learn_mode(state, display);
         let questions = state["approvals"].as_array().cloned().unwrap_or_default();
         self.questions = questions.into();
         let waiting = state["live"]["waiting"].as_array().into_iter().flatten();
@@ -321,6 +333,7 @@ impl View {
                     display.show(Shown::of_json(event));
                 }
             }
+            "mode_changed" => self.mode_changed(event, display),
             "message" => self.ended(text(event, "messageId"), &event["outcome"], link, display),
             "reply" if text(event, "kind") == "report" => {
                 // Of own messages it is in their outcomes.
