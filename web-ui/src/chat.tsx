@@ -227,6 +227,8 @@ export function Chat({ name, connection, isOffline, onNews, onNew }: Props) {
       )}
       <Composer
         busy={view.busy}
+        mode={view.mode}
+        onMode={(mode) => void view.setMode(mode).catch((error: Error) => view.say(error.message))}
         onSend={(text, attachments) => {
           toEnd();
           if (attachments.length || !obey(text.trim(), view, onNew)) void view.send(text, attachments);
@@ -253,7 +255,7 @@ function obey(text: string, view: SessionView, onNew: () => void): boolean {
         .catch((error: Error) => view.say(error.message));
       return true;
     case "/status":
-      view.say(`Session ${view.key}, which ${view.busy ? "works" : "waits"}.`);
+      view.say(`Session ${view.key}, which ${view.busy ? "works" : "waits"}, in the mode ${view.mode}.`);
       return true;
     case "/help":
       view.say(HELP);

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons";
-import type { Attachment } from "./protocol";
+import type { Attachment, Mode } from "./protocol";
 import { visible } from "./text";
 
 /** Most pictures of a message, and most other files. */
@@ -15,17 +15,28 @@ const TOO_MUCH = `A message takes at most ${MOST_FILES} pictures and ${MOST_FILE
 /** A smaller file is sent as it is. */
 const SMALL = 400_000;
 
+/** The permission modes, and what they mean. */
+const MODES: Record<Mode, string> = {
+  "read-only": "nothing is changed, run or sent",
+  plan: "nothing is changed, run or sent until you approve a plan",
+  ask: "you are asked before each change, command and message",
+  auto: "the rules of the config decide",
+  sandbox: "files and commands are confined in the sandbox",
+};
+
 interface Draft extends Attachment {
   address: string;
 }
 
 interface Props {
   busy: boolean;
+  mode: Mode;
+  onMode: (mode: Mode) => void;
   onSend: (text: string, attachments: Attachment[]) => void;
   onStop: () => void;
 }
 
-export function Composer({ busy, onSend, onStop }: Props) {
+export function Composer({ busy, mode, onMode, onSend, onStop }: Props) {
   const [text, setText] = useState("");
   const [drafts, setDrafts] = useState<Draft[]>([]);
   const [error, setError] = useState("");
@@ -150,6 +161,19 @@ export function Composer({ busy, onSend, onStop }: Props) {
             }
           }}
         />
+        <select
+          class="mode"
+          aria-label="Permission mode"
+          title={MODES[mode]}
+          value={mode}
+          onChange={(event) => onMode(event.currentTarget.value as Mode)}
+        >
+          {Object.entries(MODES).map(([name, meaning]) => (
+            <option key={name} value={name} title={meaning}>
+              {name}
+            </option>
+          ))}
+        </select>
         {busy && (
           <button type="button" class="icon-button stop" aria-label="Stop" onClick={onStop}>
             <Icon name="stop" />

@@ -113,9 +113,13 @@ export interface Live {
   };
 }
 
+/** What the agent may do without a question. */
+export type Mode = "read-only" | "plan" | "ask" | "auto" | "sandbox";
+
 export interface Watched {
   session: string;
   busy: boolean;
+  mode?: Mode;
   stream: string;
   sequence: number;
   resumed: boolean;

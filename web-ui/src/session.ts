@@ -10,6 +10,7 @@ import type {
   EventFrame,
   History,
   LiveTool,
+  Mode,
   Question,
   Answer,
   Report,
@@ -55,6 +56,8 @@ export class SessionView {
   isLoaded = false;
   error = "";
   busy = false;
+  /** The permission mode. */
+  mode: Mode = "auto";
   steps: Step[] = [];
   tools = new Map<string, LiveTool>();
   waiting: Waiting[] = [];
@@ -124,6 +127,7 @@ export class SessionView {
   private adopt(watched: Watched): void {
     const { live } = watched;
     this.busy = watched.busy || live.step !== null;
+    this.mode = watched.mode ?? "auto";
     this.waiting = live.waiting;
     this.reports = new Map(live.reports.map((report) => [report.messageId, report]));
     this.steps = [];
@@ -205,6 +209,10 @@ export class SessionView {
     return this.connection.request("abort", { session: this.name });
   }
 
+  setMode(mode: Mode): Promise<unknown> {
+    return this.connection.request("mode", { session: this.name, mode });
+  }
+
   answer(id: string, answer: Answer): Promise<unknown> {
     return this.connection.request("approve", { id, ...answer });
   }
@@ -251,6 +259,9 @@ export class SessionView {
           this.reports.set(event.messageId, { ...known, messageId: event.messageId, class: errorClass, message, ts: Date.now() });
           this.refresh(this.counter + 1);
         }
+        break;
+      case "mode_changed":
+        this.mode = event.to;
         break;
       case "run_start":
         this.busy = true;

@@ -9,6 +9,7 @@ pub fn declaration_of(name: &str) -> ToolDeclaration {
         .chain(&[
             ("browser", myclaw_browser::DECLARATION),
             ("memory_write", crate::memory::MEMORY_WRITE),
+            (crate::plan::NAME, crate::plan::DECLARATION),
         ])
         .find(|(tool, _)| *tool == name)
         .map_or(ToolDeclaration::UNKNOWN, |(_, declaration)| *declaration)

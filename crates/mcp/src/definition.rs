@@ -62,6 +62,12 @@ impl ToolDefinition {
         }
     }
 
+    /// Whether the server says that the tool changes nothing. What it says was approved with the tool.
+    pub fn is_read_only(&self) -> bool {
+        let hints = self.annotations.as_ref();
+        hints.is_some_and(|hints| hints["readOnlyHint"] == true)
+    }
+
     /// A SHA-256 digest of all that is said about the tool, in hexadecimal digits. The order of keys does not count.
     pub fn digest(&self) -> String {
         let whole = serde_json::to_value(self).map(|value| sorted(&value)).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    About, CallArguments, CallSubject, Powers, PreparedCall, ShownFact, Tool, ToolContext,
+    About, CallArguments, CallSubject, Power, Powers, PreparedCall, ShownFact, Tool, ToolContext,
     ToolDeclaration, ToolError, ToolInvocation, ToolKind, ToolOutput, ToolUpdate, WorkPlace,
 };
 use myclaw_llm::{ToolCall, ToolSchema};
@@ -25,6 +25,12 @@ const DECLARATION: ToolDeclaration = ToolDeclaration {
     group: None,
     powers: Powers::ALL,
     place: WorkPlace::Here,
+};
+
+/// One that reads only, by the description that the owner approved.
+const READING: ToolDeclaration = ToolDeclaration {
+    powers: Powers::of(&[Power::ReadsFiles, Power::ReachesNetwork]),
+    ..DECLARATION
 };
 
 /// A tool of a server, as it was approved.
@@ -61,7 +67,10 @@ impl Tool for RemoteTool {
     }
 
     fn declaration(&self) -> ToolDeclaration {
-        DECLARATION
+        match self.definition.is_read_only() {
+            true => READING,
+            false => DECLARATION,
+        }
     }
 
     fn subject(

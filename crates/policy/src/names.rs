@@ -171,6 +171,7 @@ pub fn profile_members(profile: ToolProfile) -> Option<&'static [&'static str]> 
             "group:sessions",
             "group:memory",
             "image",
+            "update_plan",
             MCP_GROUP,
         ]),
         ToolProfile::Messaging => Some(&[

@@ -7,8 +7,8 @@ use myclaw_config::{ConfigPath, SandboxMode, SandboxRules, ToolRules};
 use crate::{Level, LevelRules};
 
 /// Tools of a sandboxed session unless the config lists others.
-pub const DEFAULT_SANDBOX_ALLOWLIST: [&str; 6] =
-    ["bash", "process", "read", "write", "edit", "group:memory"];
+pub const DEFAULT_SANDBOX_ALLOWLIST: [&str; 7] =
+    ["bash", "process", "read", "write", "edit", "group:memory", "update_plan"];
 /// Tools denied to a sandboxed session unless the config lists others.
 pub const DEFAULT_SANDBOX_DENYLIST: [&str; 4] = ["browser", "canvas", "nodes", "cron"];
 

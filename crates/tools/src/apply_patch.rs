@@ -56,7 +56,6 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
         "type": "object",
         "properties": {"patch": {"type": "string"}},
         "required": ["patch"],
-        "additionalProperties": false
     });
     let description = "Apply a unified diff (---, +++, @@; git renames and /dev/null too) to files in the working \
                        directory: all of it or nothing. Show 3 lines of context around each change."

@@ -119,7 +119,6 @@ impl BashTool {
                     "env": {"type": "object", "description": "More variables"},
                 },
                 "required": ["command"],
-                "additionalProperties": false,
             }),
         };
         if let Some(properties) = schema.parameters["properties"].as_object_mut() {

@@ -60,7 +60,6 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
             "all": {"type": "boolean", "description": "replace every occurrence"}
         },
         "required": ["path", "oldText", "newText"],
-        "additionalProperties": false
     });
     let description =
         "Replace text in a file. Give enough lines in oldText to make it unique.".to_owned();

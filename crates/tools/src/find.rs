@@ -57,7 +57,6 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
             "limit": {"type": "integer", "minimum": 1, "description": format!("Default {DEFAULT_LIMIT}")},
         },
         "required": ["pattern"],
-        "additionalProperties": false,
     }),
 });
 

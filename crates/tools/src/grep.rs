@@ -87,7 +87,6 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
             },
         },
         "required": ["pattern"],
-        "additionalProperties": false,
     }),
 });
 

@@ -50,7 +50,6 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
             "path": {"type": "string", "description": "Default: working directory"},
             "limit": {"type": "integer", "minimum": 1, "description": format!("Default {DEFAULT_LIMIT}")},
         },
-        "additionalProperties": false,
     }),
 });
 

@@ -129,7 +129,6 @@ static SEARCH_SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
         "type": "object",
         "properties": {"query": {"type": "string"}},
         "required": ["query"],
-        "additionalProperties": false,
     }),
 });
 
@@ -145,7 +144,6 @@ static GET_SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
             "lines": {"type": "integer", "minimum": 1, "description": "Number of lines; default: all"},
         },
         "required": ["path"],
-        "additionalProperties": false,
     }),
 });
 

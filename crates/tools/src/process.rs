@@ -100,7 +100,6 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
                 "waitMs": {"type": "integer", "minimum": 0},
             },
             "required": ["action"],
-            "additionalProperties": false,
         }),
     }
 });

@@ -49,7 +49,6 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
             "endLine": {"type": "integer", "minimum": 1, "description": "last line, included"}
         },
         "required": ["path"],
-        "additionalProperties": false
     });
     let description = format!(
         "Read a text file (at most {} lines a call, then go on with startLine) or look at an image.",

@@ -55,7 +55,6 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
         "type": "object",
         "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
         "required": ["path", "content"],
-        "additionalProperties": false
     });
     let description = "Create a file or replace all of it. Makes missing directories.".to_owned();
     ToolSchema { name: "write".to_owned(), description, parameters }

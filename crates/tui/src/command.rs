@@ -12,7 +12,7 @@ use myclaw_front::servers::ServerCommand;
 mod elsewhere;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 35] = [
+pub(super) const NAMES: [&str; 37] = [
     "/help",
     "/new",
     "/clear",
@@ -35,6 +35,8 @@ pub(super) const NAMES: [&str; 35] = [
     "/model",
     "/thinking",
     "/mode",
+    "/plan",
+    "/todos",
     "/sessions",
     "/resume",
     "/compact",
@@ -63,6 +65,8 @@ pub(super) const HELP: &str = "\
 /thinking [LEVEL]        show or change how much the model thinks: off, minimal, low, medium, high, xhigh
 /thinking show, hide     show what the model thinks, or hide it (also: Ctrl-T)
 /mode [NAME]             show or change the permission mode: read-only, plan, ask, auto, sandbox (also: Shift-Tab)
+/plan                    the same as /mode plan: nothing changes until you approve a plan
+/todos                   the steps of the agent's plan
 /sessions [NAME]         list the sessions, or continue one
 /resume                  choose a session from a list
 /title [TEXT]            show or change the title of this session
@@ -101,6 +105,8 @@ pub(super) enum Command {
     Thinking(Option<String>),
     /// Shows or changes the permission mode.
     Mode(Option<String>),
+    /// Shows the agent's plan.
+    Todos,
     Sessions(Option<String>),
     /// Lets the user choose a session.
     Resume,
@@ -158,6 +164,7 @@ impl Command {
             Self::Model(None)
                 | Self::Thinking(None)
                 | Self::Mode(None)
+                | Self::Todos
                 | Self::Sessions(None)
                 | Self::Skill(None)
                 | Self::Usage
@@ -238,6 +245,8 @@ pub(super) fn parse(text: &str, others: impl FnOnce() -> Vec<String>) -> Parsed 
         ("/model", model) => Parsed::Command(Command::Model(model)),
         ("/thinking", level) => Parsed::Command(Command::Thinking(level)),
         ("/mode" | "/modes", mode) => Parsed::Command(Command::Mode(mode)),
+        ("/plan", None) => Parsed::Command(Command::Mode(Some("plan".to_owned()))),
+        ("/todos" | "/todo" | "/tasks", None) => Parsed::Command(Command::Todos),
         ("/sessions", name) => Parsed::Command(Command::Sessions(name)),
         ("/resume", None) => Parsed::Command(Command::Resume),
         ("/compact", focus) => Parsed::Command(Command::Compact(focus)),
@@ -273,7 +282,7 @@ pub(super) fn parse(text: &str, others: impl FnOnce() -> Vec<String>) -> Parsed 
         ("/quit" | "/exit", None) => Parsed::Command(Command::Quit),
         (
             "/help" | "/?" | "/continue" | "/usage" | "/cost" | "/quit" | "/exit" | "/retry"
-            | "/copy" | "/context" | "/config" | "/back" | "/tree" | "/resume",
+            | "/copy" | "/plan" | "/todos" | "/context" | "/config" | "/back" | "/tree" | "/resume",
             Some(_),
         ) => Parsed::Unknown(format!("{name} takes no argument")),
         _ => Parsed::Unknown(unknown(name, &others())),

@@ -1,6 +1,6 @@
 //! What commands that change nothing say. They work during a turn too.
 
-use myclaw_agent::{Session, spent_today};
+use myclaw_agent::{Plan, Session, spent_today};
 
 use super::command::Command;
 use super::outputs::Common;
@@ -37,6 +37,7 @@ impl Facts<'_> {
             Command::Model(None) => describe_model(self.session).await?,
             Command::Thinking(None) => describe_thinking(self.session).await?,
             Command::Mode(None) => describe_mode(self.session),
+            Command::Todos => self.todos()?,
             Command::Sessions(None) => self.list_sessions()?,
             Command::Skill(None) => skill::list(&self.session.config()),
             Command::Usage => self.describe_usage(),
@@ -48,6 +49,17 @@ impl Facts<'_> {
             Command::Config => self.describe_config(),
             _ => return Ok(None),
         }))
+    }
+
+    /// The agent's plan, which the log has.
+    fn todos(&self) -> Result<String, CliError> {
+        let plan = match self.sessions.catalog.read(self.session.key())? {
+            Some(reader) => Plan::last_of(&*reader)?,
+            None => None,
+        };
+        let lines = plan.map(|plan| plan.lines()).filter(|lines| !lines.is_empty());
+        Ok(lines
+            .map_or_else(|| "the agent has made no plan here".to_owned(), |lines| lines.join("\n")))
     }
 
     /// Brings the permission mode in the status line up to date.

@@ -58,6 +58,7 @@ mod obey;
 mod outputs;
 mod pastes;
 mod paths;
+mod plan_lines;
 mod shell;
 mod shown;
 mod skill;

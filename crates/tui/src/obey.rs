@@ -39,6 +39,7 @@ impl Chat {
             | Command::Model(None)
             | Command::Thinking(None)
             | Command::Mode(None)
+            | Command::Todos
             | Command::Sessions(None)
             | Command::Skill(None)
             | Command::Usage
@@ -149,6 +150,7 @@ impl Chat {
 
     /// The tokens that were counted last are those of another session.
     pub(super) fn forget_context(&self) {
+        self.common.set_plan(None);
         if let Some(status) = self.common.status().as_mut() {
             status.used = 0;
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use myclaw_agent::Plan;
 use myclaw_engine::AgentRunEvent;
 use myclaw_llm::Usage;
 use parking_lot::{Mutex, MutexGuard};
@@ -27,6 +28,8 @@ pub(super) struct Common {
     shows_thinking: AtomicBool,
     /// Where the tools work; empty for the working directory of this process.
     place: Mutex<PathBuf>,
+    /// The agent's plan, and whether it changed since it was printed.
+    plan: Mutex<(Option<Plan>, bool)>,
     /// The warnings that were said.
     warnings: Mutex<BTreeSet<String>>,
     /// Calls the user.
@@ -52,6 +55,23 @@ impl Common {
         if let Some(status) = self.status().as_mut() {
             status.heed(event);
         }
+    }
+
+    /// The agent's plan.
+    pub(super) fn plan(&self) -> Option<Plan> {
+        self.plan.lock().0.clone()
+    }
+
+    /// The agent has another plan, or the chat another session.
+    pub(super) fn set_plan(&self, plan: Option<Plan>) {
+        let is_new = plan.is_some();
+        *self.plan.lock() = (plan, is_new);
+    }
+
+    /// The plan, if it was not printed since it changed.
+    pub(super) fn plan_to_print(&self) -> Option<Plan> {
+        let mut plan = self.plan.lock();
+        std::mem::take(&mut plan.1).then(|| plan.0.clone()).flatten()
     }
 
     /// Where the tools work.

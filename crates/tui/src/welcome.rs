@@ -3,10 +3,11 @@
 use std::io;
 use std::sync::Arc;
 
-use myclaw_agent::{SessionConfig, is_remark};
+use myclaw_agent::{Plan, SessionConfig, is_remark};
 use myclaw_engine::Mode;
 use myclaw_session::{Role, TranscriptMessage};
 
+use super::plan_lines;
 use super::typed::{Key, TypedLine};
 use super::{Chat, View, put_line};
 use myclaw_front::exit::CliError;
@@ -90,6 +91,8 @@ impl Chat {
     pub(super) fn show_end(&self) -> Result<(), CliError> {
         let View::Terminal = self.view else { return Ok(()) };
         let Some(reader) = self.sessions.catalog.read(self.session.key())? else { return Ok(()) };
+        let plan = Plan::last_of(&*reader)?.filter(Plan::is_open);
+        self.common.set_plan(plan);
         let rows = reader.last_messages(RESUMED_MESSAGES)?;
         let is_said = |row: &TranscriptMessage| row.role == Role::User && !is_remark(&row.content);
         let Some(at) = rows.iter().rposition(is_said) else { return Ok(()) };
@@ -110,6 +113,9 @@ impl Chat {
                 put_line(&paint.paint(Style::Dim, &format!("… {from} lines above")))?;
             }
             put_line(&lines[from..].join("\n"))?;
+        }
+        for (style, line) in self.common.plan_to_print().iter().flat_map(plan_lines::all) {
+            put_line(&paint.paint(style, &truncated(&line, size.columns - 1)))?;
         }
         put_line("")
     }

@@ -77,7 +77,6 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
             "offset": {"type": "integer", "minimum": 0, "description": "character to start at, to continue a long page"}
         },
         "required": ["url"],
-        "additionalProperties": false
     });
     let description =
         "Fetch a web page and read it as Markdown; also plain text, JSON and PDF. The text is \

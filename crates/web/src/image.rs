@@ -126,7 +126,6 @@ fn schema(reads_files: bool) -> ToolSchema {
                 "prompt": {"type": "string", "description": "what to look for"}
             },
             "required": ["image"],
-            "additionalProperties": false
         }),
     }
 }

@@ -71,7 +71,6 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
             "count": {"type": "integer", "minimum": 1, "maximum": MAX_RESULTS}
         },
         "required": ["query"],
-        "additionalProperties": false
     }),
 }
 });

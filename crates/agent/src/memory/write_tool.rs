@@ -37,7 +37,6 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
             "fact": {"type": "string", "description": "One short sentence; none to forget"},
             "replaces": {"type": "string", "description": "Id of the older fact"},
         },
-        "additionalProperties": false,
     }),
 });
 

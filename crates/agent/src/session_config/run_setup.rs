@@ -20,6 +20,7 @@ use crate::AgentError;
 use crate::browser_tool::browser_tool;
 use crate::outputs::OutputsHook;
 use crate::permissions::{self, Permissions};
+use crate::plan::PlanTool;
 use crate::selection::{Selection, Wanted, select};
 use crate::web_tools::web_tools;
 
@@ -71,6 +72,7 @@ impl SessionConfig {
         let options = ToolOptions { command_timeout, jobs, commands, memory: self.memory() };
         params.tools = place.tools(builtin_tools(options));
         params.tools.extend(self.memory_write_tool());
+        params.tools.push(Arc::new(PlanTool(self.clone())));
         params.tools.extend(web_tools(self, &params.models, &params.tools)?);
         params.tools.extend(browser_tool(self)?);
         params.tools.extend(self.mcp_tools(&permissions, added.approver.as_ref()).await?);

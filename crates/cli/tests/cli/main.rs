@@ -65,6 +65,7 @@ mod outside;
 mod own_rules;
 mod picker;
 mod pipelines;
+mod plans;
 mod policy;
 mod project;
 mod remember;

@@ -92,7 +92,7 @@ fn ask_asks_where_somebody_can_answer_and_reading_is_free() {
     assert!(!is_made(&home));
     assert!(last_result(&server).contains("cannot ask anybody"), "{}", last_result(&server));
     let mut terminal = chat(&home);
-    terminal.expect("mode ask: ");
+    prompt_after(&mut terminal, "mode ask: ");
     terminal.send_line("go");
     terminal.expect("the mode ask asks before each change");
     terminal.expect("your answer, and Enter");
@@ -189,6 +189,7 @@ fn the_mode_sandbox_confines_a_session_and_marks_it() {
     assert!(screen.contains("sandboxed · "), "{screen}");
     ask(&mut terminal, "/mode auto", "mode auto: ");
     terminal.send_line("go");
+    terminal.expect("Done.");
     prompt_after(&mut terminal, "Done.");
     assert!(target.exists());
     leave(&mut terminal);

@@ -24,7 +24,6 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::client_sessions::ClientSessions;
-use super::plan::PlanTool;
 use super::requests::Requests;
 use super::terminal::TerminalCalls;
 use super::translator::Abilities;
@@ -66,9 +65,8 @@ impl EditorTools {
 }
 
 impl FrontEndTools for EditorTools {
-    fn tools(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>> {
-        let sessions = Arc::clone(&self.sessions);
-        vec![Arc::new(PlanTool::new(sessions, session.session_key.clone()))]
+    fn tools(&self, _: &SessionConfig) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
     }
 
     fn adapt(&self, session: &SessionConfig, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {

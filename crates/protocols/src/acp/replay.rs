@@ -12,6 +12,7 @@ use myclaw_session::{Entry, EntryId, ReadSession, Role, SessionError, Transcript
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::plan::shown_plan;
 use super::tools::{self, Ending};
 
 /// The totals of a session after reading it.
@@ -83,6 +84,9 @@ impl<F: FnMut(SessionUpdate)> Replay<'_, F> {
                 let ending = Ending { is_error: kept.is_error, text: &row.content, details };
                 let update = tools::ended(self.directory, &id, &ending);
                 (self.emit)(SessionUpdate::ToolCallUpdate(update));
+                if let Some(plan) = shown_plan(details) {
+                    (self.emit)(plan);
+                }
             }
         }
     }

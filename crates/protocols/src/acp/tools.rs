@@ -8,14 +8,13 @@ use agent_client_protocol_schema::v1::{
 };
 use myclaw_agent::approvals::{Question, escape};
 use myclaw_agent::declaration_of;
-use myclaw_engine::{About, ApprovalRequest, FactForm, ToolDeclaration, ToolKind as Kind};
+use myclaw_engine::{About, ApprovalRequest, FactForm, ToolKind as Kind};
 use myclaw_session::EntryId;
 use serde_json::{Map, Value};
 
 use super::editor::absolute;
 use super::hunks::hunks;
 use super::markdown::{code, fenced};
-use super::plan::{DECLARATION, UPDATE_PLAN};
 use myclaw_front::approval::{CHANGED, CUT};
 use myclaw_front::report::{first_line, summarise_arguments};
 
@@ -185,13 +184,8 @@ fn changes(directory: &Path, details: &Value) -> Vec<Change> {
     changes
 }
 
-/// What the tool of that name is; those of this front-end are not known elsewhere.
-fn declaration(name: &str) -> ToolDeclaration {
-    if name == UPDATE_PLAN { DECLARATION } else { declaration_of(name) }
-}
-
 fn kind(name: &str) -> ToolKind {
-    match declaration(name).kind {
+    match declaration_of(name).kind {
         Kind::Read | Kind::Look => ToolKind::Read,
         Kind::Change => ToolKind::Edit,
         Kind::Search => ToolKind::Search,
@@ -204,7 +198,7 @@ fn kind(name: &str) -> ToolKind {
 
 /// The title of a call, in one line.
 fn title(name: &str, arguments: &Map<String, Value>) -> String {
-    let declaration = declaration(name);
+    let declaration = declaration_of(name);
     let (verb, named) = declaration.about.of(arguments);
     let shown = |text: &str| code(&escape(&first_line(text)));
     let about = match named.len() {

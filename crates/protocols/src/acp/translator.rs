@@ -15,6 +15,7 @@ use myclaw_engine::{AgentRunEvent, ApprovalRequest};
 use myclaw_llm::{AssistantMessage, StopReason, StreamEvent};
 use myclaw_session::EntryId;
 
+use super::plan::shown_plan;
 use super::tools::{self, Ending};
 use myclaw_front::coming_call::ComingCall;
 use myclaw_front::report::narrate;
@@ -176,7 +177,8 @@ impl Translator {
                 let Some(call) = self.calls.remove(tool_call_id) else { return Vec::new() };
                 let ending = Ending { is_error: *is_error, text, details: details.as_ref() };
                 let update = tools::ended(&self.directory, &call.id, &ending);
-                vec![SessionUpdate::ToolCallUpdate(update)]
+                let plan = shown_plan(details.as_ref());
+                plan.into_iter().chain([SessionUpdate::ToolCallUpdate(update)]).collect()
             }
             // Reported at the end of the command.
             AgentRunEvent::Compaction { .. } if self.work == Some(Work::Compaction) => Vec::new(),

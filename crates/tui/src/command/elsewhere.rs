@@ -1,7 +1,7 @@
 //! Commands of other agents, and what does the same here.
 
 /// The commands, and what a message says of each.
-pub(super) const COMMANDS: [(&[&str], &str); 26] = [
+pub(super) const COMMANDS: [(&[&str], &str); 24] = [
     (
         &["/rewind", "/checkpoint"],
         "`/back` goes back to an earlier message, and `/undo` undoes file changes",
@@ -33,15 +33,7 @@ pub(super) const COMMANDS: [(&[&str], &str); 26] = [
         "it is set in the config, which `myclaw config edit` opens",
     ),
     (&["/theme"], "`myclaw config set terminal.theme dark` sets the colours, for the next chat"),
-    (
-        &["/plan"],
-        "there is no plan mode yet; ask for a plan first, and say that no file may change",
-    ),
     (&["/vim"], "the prompt has no keys of vi yet"),
-    (
-        &["/todos", "/todo", "/tasks"],
-        "the agent keeps no list of tasks yet; `/jobs` lists background jobs",
-    ),
     (
         &["/btw"],
         "there are no questions aside yet; a message during a turn is read at its next step",

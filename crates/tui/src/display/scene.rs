@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use myclaw_agent::declaration_of;
+use myclaw_agent::{Plan, declaration_of};
 use myclaw_engine::ToolKind;
 use myclaw_tools::shown_size;
 use unicode_width::UnicodeWidthChar;
@@ -13,6 +13,7 @@ use unicode_width::UnicodeWidthChar;
 use super::Drawing;
 use crate::footer::{Footer, Rows};
 use crate::outputs::Common;
+use crate::plan_lines;
 use crate::shown::Shown;
 use crate::tool_lines::{EndedCall, last_state, shown_code};
 use myclaw_front::coming_call::ComingCall;
@@ -166,6 +167,10 @@ impl Scene {
                     None => String::new(),
                 };
                 let (about, details) = (about.as_str(), details.as_ref());
+                if let Some(plan) = Plan::of_details(details) {
+                    self.common.set_plan(Some(plan));
+                    return self.show_calls();
+                }
                 let call = EndedCall { tool: &tool, about, took, is_error, text: &text, details };
                 let lines = call.lines(self.columns());
                 self.put_lines(&lines.shown);
@@ -347,6 +352,10 @@ impl Scene {
     pub(super) fn finish(&mut self) {
         self.end_thoughts();
         self.end_text();
+        let plan = self.common.plan_to_print();
+        for (style, line) in plan.iter().flat_map(plan_lines::all) {
+            self.put_line(style, &line);
+        }
         self.waiting = None;
         let erased = self.footer.erase(self.size);
         self.pending.insert_str(0, &erased);
@@ -391,6 +400,7 @@ impl Scene {
             above.extend(lines.map(|line| (Style::Dim, format!("  {}", truncated(line, room)))));
             above.push((Style::Warning, self.live.next(since.elapsed(), columns)));
         }
+        above.extend(self.common.plan().iter().flat_map(|plan| plan_lines::around(plan, columns)));
         let held = self.held.iter().rev().take(QUEUE_LINES).rev();
         above.extend(held.map(|(style, line)| {
             (*style, truncated(&escaped(line).replace(['\n', '\t'], " "), columns))

@@ -12,6 +12,7 @@ use myclaw_session::{CompactionEntry, EntryId, Role, Tail, TranscriptMessage};
 use serde::Serialize;
 
 use self::hooks::Decision;
+use super::plan;
 use super::summary::{self, LAST_REQUEST, Summary};
 use super::{Fit, Shared, Writers, estimated_tokens};
 use crate::estimate::{row_cost, text_tokens};
@@ -178,7 +179,9 @@ impl Fit {
         if must_be_worthwhile && older_tokens < tokens_before / WORTHWHILE_SHARE {
             return Ok(unchanged(CompactionOutcome::NotShorter));
         }
-        let task = task_left_behind(writers.active().model.context_window, &older);
+        let earlier = older.tail.compaction.as_ref().map(|earlier| earlier.summary.as_str());
+        let plan = plan::left_behind(older.rows(), older.kept(), earlier);
+        let task = plan + &task_left_behind(writers.active().model.context_window, &older);
         let must_be_shorter = trigger != Trigger::Opening;
         if must_be_shorter && text_tokens(task.len()) >= older_tokens {
             return Ok(unchanged(CompactionOutcome::NotShorter));

@@ -21,6 +21,7 @@
 mod compact;
 mod history;
 mod newest;
+mod plan;
 mod prune;
 mod reduce;
 mod summary;

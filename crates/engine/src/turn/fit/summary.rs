@@ -11,8 +11,8 @@ use myclaw_llm::{AssistantMessage, ErrorClass, Message, ModelError, PairedMessag
 use myclaw_session::{Role, Tail, TranscriptMessage};
 use serde_json::Value;
 
-pub(super) use self::note::LAST_REQUEST;
 use self::note::Standing;
+pub(super) use self::note::{LAST_REQUEST, PLAN};
 
 use crate::transcript::row_to_message;
 use crate::turn::Shared;

@@ -4,6 +4,9 @@
 pub(in crate::turn::fit) const LAST_REQUEST: &str =
     "\n\nThe user's last message, which is being worked on:\n";
 
+/// Separates the summary from the plan that the agent has shown, before the last message.
+pub(in crate::turn::fit) const PLAN: &str = "\n\nThe plan that the user sees:\n";
+
 /// Follows the number of messages.
 const LEFT_OUT: &str = " later messages were left out without a summary";
 
@@ -23,9 +26,11 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// Parses the summary of an entry. The user's last message in it is dropped, because it is no longer the last.
+    /// Parses the summary of an entry. The plan and the user's last message in it are dropped, because they may be no longer
+    /// the last.
     pub(super) fn read(text: &str) -> Self {
-        let mut end = text.find(LAST_REQUEST).unwrap_or(text.len());
+        let ends = [PLAN, LAST_REQUEST].into_iter().filter_map(|mark| text.find(mark));
+        let mut end = ends.min().unwrap_or(text.len());
         let mut left_out = 0_u64;
         for (at, _) in text.match_indices(LEFT_OUT) {
             let before = &text[..at];
