@@ -7,8 +7,8 @@ use myclaw_llm::TextContent;
 use myclaw_policy::SandboxScope;
 use myclaw_session::LockWait;
 use myclaw_tools::{
-    ChangedTurn, Direction, FileOutcome, Undo, UndoError, Undone, UndoneFile, WhichTurn,
-    changed_turns,
+    ChangedTurn, Direction, FileDifference, FileOutcome, Undo, UndoError, Undone, UndoneFile,
+    WhichTurn, changed_turns, differences,
 };
 
 use crate::{AgentError, FailureClass, SessionConfig, permissions};
@@ -70,6 +70,15 @@ impl SessionConfig {
     pub fn changed_turns(&self) -> Result<Vec<ChangedTurn>, AgentError> {
         let context = self.change_context();
         Ok(self.as_its_tools(|| changed_turns(&context))??)
+    }
+
+    /// The files that the tools have changed in the session, each with its difference. Blocks.
+    ///
+    /// # Errors
+    /// The list of changes cannot be read.
+    pub fn differences(&self) -> Result<Vec<FileDifference>, AgentError> {
+        let context = self.change_context();
+        Ok(self.as_its_tools(|| differences(&context))??)
     }
 
     fn change_context(&self) -> ToolContext {

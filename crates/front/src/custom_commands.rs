@@ -7,6 +7,8 @@ use myclaw_agent::SessionConfig;
 use myclaw_files::{EntryKind, SharedDirectory, read_regular, text_of_bytes};
 use myclaw_skills::without_front_matter;
 
+use crate::requests;
+
 /// The directory with the files, in the state directory and in the workspace.
 const DIRECTORY: &str = "commands";
 /// Stands for everything behind the name of the command.
@@ -85,7 +87,8 @@ fn is_own(config: &SessionConfig, directory: &SharedDirectory) -> bool {
     directory.path() == config.home.paths.state_dir().join(DIRECTORY)
 }
 
-/// The names of the commands, with the slash; a command in a subdirectory as `/git:commit`.
+/// The names of the commands, with the slash; a command in a subdirectory as `/git:commit`. Those that the program words are
+/// among them.
 pub fn names(config: &SessionConfig) -> Vec<String> {
     let mut names: Vec<String> = places(config)
         .iter()
@@ -94,6 +97,7 @@ pub fn names(config: &SessionConfig) -> Vec<String> {
         .filter_map(|file| {
             Some(format!("/{}", file.to_str()?.strip_suffix(".md")?.replace('/', ":")))
         })
+        .chain(requests::names())
         .collect();
     names.sort();
     names.dedup();
@@ -149,7 +153,7 @@ fn places(config: &SessionConfig) -> [io::Result<SharedDirectory>; 2] {
 
 /// `text` with the arguments in their places: `$ARGUMENTS`, and `$1` to `$9` for single words. Without a place they
 /// come last.
-fn filled(text: &str, arguments: &str) -> String {
+pub(crate) fn filled(text: &str, arguments: &str) -> String {
     let text = text.trim();
     let words: Vec<&str> = arguments.split_whitespace().collect();
     let mut out = String::with_capacity(text.len() + arguments.len());

@@ -22,6 +22,7 @@ pub mod panic;
 pub mod picker;
 pub mod print;
 pub mod report;
+pub mod requests;
 pub mod resume;
 pub mod runtime;
 pub mod servers;

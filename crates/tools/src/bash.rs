@@ -98,10 +98,9 @@ impl BashTool {
     fn schema_with(default_timeout: Duration, of_jobs: Map<String, Value>) -> ToolSchema {
         let mut schema = ToolSchema {
             name: "bash".to_owned(),
-            description: format!(
-                "Run a bash command in the working directory, without input or terminal. Of more than {MAX_LINES} \
-                 lines or a very long output only the end is returned; all of it goes to a file."
-            ),
+            description: "Run a bash command in the working directory, without input or terminal. Only the end of a long \
+                          output is returned; all of it goes to a file."
+                .to_owned(),
             parameters: json!({
                 "type": "object",
                 "properties": {

@@ -12,6 +12,7 @@
 //! A change is recorded, durably, before it is made. If the process is killed in between, the file is still in its old
 //! state, and undo finds that there is nothing to do.
 
+mod difference;
 mod fingerprint;
 mod image;
 mod journal;
@@ -25,6 +26,7 @@ use std::path::PathBuf;
 
 use myclaw_engine::ToolContext;
 
+pub use difference::{FileDifference, differences};
 pub(crate) use fingerprint::Fingerprint;
 pub use plan::{Direction, FileOutcome, Undone, UndoneFile, WhichTurn};
 pub(crate) use record::{Before, Upcoming, make_change};

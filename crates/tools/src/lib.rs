@@ -33,8 +33,8 @@ use myclaw_engine::Tool;
 pub use apply_patch::ApplyPatchTool;
 pub use bash::{BashTool, CommandPlace, why_variable_is_refused};
 pub use changes::{
-    ChangedTurn, Direction, FileOutcome, Undo, UndoError, Undone, UndoneFile, WhichTurn,
-    changed_turns,
+    ChangedTurn, Direction, FileDifference, FileOutcome, Undo, UndoError, Undone, UndoneFile,
+    WhichTurn, changed_turns, differences,
 };
 pub use declarations::DECLARATIONS;
 pub use edit::EditTool;

@@ -5,6 +5,7 @@ use std::path::Path;
 use myclaw_agent::did_you_mean;
 use myclaw_tools::Direction;
 
+use super::goal::GoalOrder;
 use super::jobs::killed_id;
 use super::talk::queue_number;
 use myclaw_front::servers::ServerCommand;
@@ -12,7 +13,7 @@ use myclaw_front::servers::ServerCommand;
 mod elsewhere;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 37] = [
+pub(super) const NAMES: [&str; 40] = [
     "/help",
     "/new",
     "/clear",
@@ -40,6 +41,9 @@ pub(super) const NAMES: [&str; 37] = [
     "/sessions",
     "/resume",
     "/compact",
+    "/goal",
+    "/diff",
+    "/questions",
     "/undo",
     "/redo",
     "/skill",
@@ -75,6 +79,11 @@ pub(super) const HELP: &str = "\
 /copy                    copy the last answer
 /context                 what fills the context window
 /compact [FOCUS]         replace the older messages with a summary, which concentrates on FOCUS
+/goal [CONDITION]        work until CONDITION holds, or until !COMMAND succeeds; /goal resume, /goal stop
+/diff                    what the agent's tools have changed in this session
+/questions               the questions that wait for your answer
+/init                    have the agent write an AGENTS.md for this project
+/review [WHAT]           have the agent review the working tree, a branch or a pull request
 /undo                    undo the file changes of the last turn; again: of the one before
 /redo                    make the changes again that were undone last
 /skill [NAME [MESSAGE]]  list the skills, or ask the agent to use one (also: /skills)
@@ -107,6 +116,12 @@ pub(super) enum Command {
     Mode(Option<String>),
     /// Shows the agent's plan.
     Todos,
+    /// Works until a condition holds.
+    Goal(GoalOrder),
+    /// Shows what the session has changed.
+    Diff,
+    /// Lists the open questions.
+    Questions,
     Sessions(Option<String>),
     /// Lets the user choose a session.
     Resume,
@@ -152,7 +167,13 @@ pub(super) enum Command {
 impl Command {
     /// True if the command calls a model, so that it can be aborted and can fail.
     pub(super) fn is_work(&self) -> bool {
-        matches!(self, Self::Continue | Self::Retry | Self::Compact(_) | Self::Skill(Some(_)))
+        match self {
+            Self::Goal(order) => order.is_work(),
+            command => matches!(
+                command,
+                Self::Continue | Self::Retry | Self::Compact(_) | Self::Skill(Some(_))
+            ),
+        }
     }
 }
 
@@ -165,6 +186,8 @@ impl Command {
                 | Self::Thinking(None)
                 | Self::Mode(None)
                 | Self::Todos
+                | Self::Diff
+                | Self::Questions
                 | Self::Sessions(None)
                 | Self::Skill(None)
                 | Self::Usage
@@ -258,6 +281,9 @@ pub(super) fn parse(text: &str, others: impl FnOnce() -> Vec<String>) -> Parsed 
                 "/queue lists the waiting messages; /queue drop NUMBER takes one back".to_owned(),
             ),
         },
+        ("/goal", argument) => Parsed::Command(Command::Goal(GoalOrder::parse(argument))),
+        ("/diff", None) => Parsed::Command(Command::Diff),
+        ("/questions", None) => Parsed::Command(Command::Questions),
         ("/undo", None) => Parsed::Command(Command::Undo(Direction::Undo)),
         ("/redo", None) => Parsed::Command(Command::Undo(Direction::Redo)),
         ("/undo" | "/redo", Some(_)) => Parsed::Unknown(format!(
@@ -282,7 +308,8 @@ pub(super) fn parse(text: &str, others: impl FnOnce() -> Vec<String>) -> Parsed 
         ("/quit" | "/exit", None) => Parsed::Command(Command::Quit),
         (
             "/help" | "/?" | "/continue" | "/usage" | "/cost" | "/quit" | "/exit" | "/retry"
-            | "/copy" | "/plan" | "/todos" | "/context" | "/config" | "/back" | "/tree" | "/resume",
+            | "/copy" | "/plan" | "/todos" | "/diff" | "/questions" | "/context" | "/config"
+            | "/back" | "/tree" | "/resume",
             Some(_),
         ) => Parsed::Unknown(format!("{name} takes no argument")),
         _ => Parsed::Unknown(unknown(name, &others())),

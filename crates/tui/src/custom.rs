@@ -3,6 +3,7 @@
 use myclaw_agent::SessionConfig;
 use myclaw_front::custom_commands::expand;
 pub(crate) use myclaw_front::custom_commands::names;
+use myclaw_front::requests;
 
 use super::command::{self, NAMES, Parsed};
 
@@ -13,6 +14,9 @@ pub(super) fn parse(config: &SessionConfig, line: &str) -> Parsed {
         Some(Err(problem)) => Parsed::Unknown(problem),
         // Its text is asked for when the message is made.
         None if config.names_server_prompt(line) => Parsed::Message(line.to_owned()),
-        None => command::parse(line, || names(config)),
+        None => match requests::expand(line) {
+            Some(message) => Parsed::Message(message),
+            None => command::parse(line, || names(config)),
+        },
     }
 }

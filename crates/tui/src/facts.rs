@@ -1,6 +1,8 @@
 //! What commands that change nothing say. They work during a turn too.
 
-use myclaw_agent::{Plan, Session, spent_today};
+use myclaw_agent::approvals::WaitingApproval;
+use myclaw_agent::{AgentError, Plan, Session, spent_today};
+use myclaw_tools::FileDifference;
 
 use super::command::Command;
 use super::outputs::Common;
@@ -38,6 +40,8 @@ impl Facts<'_> {
             Command::Thinking(None) => describe_thinking(self.session).await?,
             Command::Mode(None) => describe_mode(self.session),
             Command::Todos => self.todos()?,
+            Command::Diff => self.differences().await?,
+            Command::Questions => self.questions()?,
             Command::Sessions(None) => self.list_sessions()?,
             Command::Skill(None) => skill::list(&self.session.config()),
             Command::Usage => self.describe_usage(),
@@ -60,6 +64,43 @@ impl Facts<'_> {
         let lines = plan.map(|plan| plan.lines()).filter(|lines| !lines.is_empty());
         Ok(lines
             .map_or_else(|| "the agent has made no plan here".to_owned(), |lines| lines.join("\n")))
+    }
+
+    /// What the tools have changed in the session.
+    async fn differences(&self) -> Result<String, CliError> {
+        let config = self.session.config();
+        let comparing = tokio::task::spawn_blocking(move || config.differences()).await;
+        let files = comparing.map_err(|error| CliError::failure(error.to_string()))??;
+        if files.is_empty() {
+            return Ok("nothing is different now of what write, edit and apply_patch changed here; `!!git diff` shows what \
+                       commands did"
+                .to_owned());
+        }
+        let shown = |file: &FileDifference| match (&file.diff, &file.not_compared) {
+            (Some(diff), _) => format!("{}\n{}", file.path, diff.trim_end()),
+            (None, why) => format!("{}: it {}", file.path, why.as_deref().unwrap_or_default()),
+        };
+        Ok(files.iter().map(shown).collect::<Vec<_>>().join("\n\n"))
+    }
+
+    /// The questions that wait, of this session and of others of this state directory.
+    fn questions(&self) -> Result<String, CliError> {
+        let waiting =
+            self.session.config().home.stores().approvals.list().map_err(AgentError::from)?.1;
+        if waiting.is_empty() {
+            return Ok("no question waits".to_owned());
+        }
+        let row = |one: &WaitingApproval| {
+            let mark = if one.session == self.session.key().as_str() { "*" } else { " " };
+            vec![
+                format!("{mark} {}", one.session),
+                local_minute(one.ts),
+                one.tool.clone(),
+                one.call.clone(),
+            ]
+        };
+        let rows: Vec<Vec<String>> = waiting.iter().map(row).collect();
+        Ok(columns(&rows).join("\n"))
     }
 
     /// Brings the permission mode in the status line up to date.

@@ -49,6 +49,7 @@ mod display;
 mod editor;
 mod facts;
 mod footer;
+mod goal;
 mod input;
 mod jobs;
 mod limit;
@@ -304,6 +305,7 @@ impl Chat {
                 Some(message) => self.turns(Some(message)).await,
                 None => Ok(()),
             },
+            Parsed::Command(Command::Goal(order)) => self.pursue(order).await,
             Parsed::Command(Command::Compact(focus)) => self.compact(focus).await,
             Parsed::Command(Command::Skill(Some(argument))) => {
                 match skill::request(&self.session.config(), &argument) {

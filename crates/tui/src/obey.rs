@@ -40,6 +40,8 @@ impl Chat {
             | Command::Thinking(None)
             | Command::Mode(None)
             | Command::Todos
+            | Command::Diff
+            | Command::Questions
             | Command::Sessions(None)
             | Command::Skill(None)
             | Command::Usage
@@ -93,6 +95,7 @@ impl Chat {
                 let answer = command.run(&self.session.config()).await;
                 self.say(&answer)
             }
+            Command::Goal(order) => self.goal(&order),
             Command::Fork(name) => self.fork(name),
             Command::Tree => self.tree().await,
             Command::Back => self.rewind().await,
@@ -151,6 +154,7 @@ impl Chat {
     /// The tokens that were counted last are those of another session.
     pub(super) fn forget_context(&self) {
         self.common.set_plan(None);
+        self.common.show_goal(None);
         if let Some(status) = self.common.status().as_mut() {
             status.used = 0;
         }

@@ -57,6 +57,11 @@ impl Common {
         }
     }
 
+    /// Shows what is to be said of the goal in the status line.
+    pub(super) fn show_goal(&self, goal: Option<String>) {
+        self.status().get_or_insert_default().goal = goal;
+    }
+
     /// The agent's plan.
     pub(super) fn plan(&self) -> Option<Plan> {
         self.plan.lock().0.clone()

@@ -97,7 +97,7 @@ impl Chat {
     }
 
     /// Runs a command, and shows and keeps what it prints.
-    async fn captured(
+    pub(super) async fn captured(
         &self,
         command: &str,
         cancel: &CancellationToken,

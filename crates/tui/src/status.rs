@@ -26,6 +26,8 @@ pub(super) struct Status {
     model: String,
     short_model: String,
     thinking: Option<String>,
+    /// What is to be said of the goal.
+    pub(super) goal: Option<String>,
     /// The permission mode, and whether the session is sandboxed, if there is anything to say.
     mode: Option<String>,
     is_sandboxed: bool,
@@ -138,7 +140,11 @@ impl Status {
         let (model, short_model) = (Some(self.model.clone()), Some(self.short_model.clone()));
         let thinking = self.thinking.clone();
         // What the agent may do is never left out.
-        let mode = self.mode.clone();
+        let mode = [&self.mode, &self.goal]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .reduce(|mode, goal| mode + SEPARATOR + &goal);
         let candidates = [
             vec![
                 mode.clone(),

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use myclaw_agent::{Plan, SessionConfig, is_remark};
+use myclaw_agent::{Goal, Plan, SessionConfig, is_remark};
 use myclaw_engine::Mode;
 use myclaw_session::{Role, TranscriptMessage};
 
@@ -91,6 +91,9 @@ impl Chat {
     pub(super) fn show_end(&self) -> Result<(), CliError> {
         let View::Terminal = self.view else { return Ok(()) };
         let Some(reader) = self.sessions.catalog.read(self.session.key())? else { return Ok(()) };
+        if Goal::of(&self.session.config())?.is_some() {
+            self.common.show_goal(Some("goal paused".to_owned()));
+        }
         let plan = Plan::last_of(&*reader)?.filter(Plan::is_open);
         self.common.set_plan(plan);
         let rows = reader.last_messages(RESUMED_MESSAGES)?;

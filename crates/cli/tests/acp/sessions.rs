@@ -424,3 +424,37 @@ fn sessions_of_one_program_share_the_program_of_a_server() {
     client.finish();
     wait_until_gone(pids[0].parse().expect("a number"));
 }
+
+#[test]
+fn an_editor_changes_the_permission_mode_and_is_notified_of_each_change() {
+    let write = json!({"path": "made.txt", "content": "x"});
+    let script = Script::from([
+        Reply::anthropic().tool_call("call_1", "write", write),
+        Reply::anthropic().text("Done."),
+    ]);
+    let server = ModelServer::spawn_blocking_thread(script);
+    let home = TempHome::new();
+    home.use_server(&server, WireFormat::AnthropicMessages);
+    std::fs::create_dir_all(home.workspace()).unwrap();
+    let mut client = Client::start(&home, &["--mode", "ask"]);
+    client.request("initialize", &json!({"protocolVersion": 1}));
+    let opened = client.request("session/new", &json!({"cwd": home.workspace(), "mcpServers": []}));
+    let modes = &opened["result"]["modes"];
+    assert_eq!(modes["currentModeId"], "ask", "{opened}");
+    assert_eq!(modes["availableModes"].as_array().unwrap().len(), 5, "{modes}");
+    let session = opened["result"]["sessionId"].as_str().unwrap().to_owned();
+    let mut set = |mode: &str| {
+        client.request("session/set_mode", &json!({"sessionId": session, "modeId": mode}))
+    };
+    let bad = set("yolo");
+    assert!(bad["error"]["message"].as_str().unwrap().contains("there is no mode `yolo`"), "{bad}");
+    assert!(set("read-only")["result"].is_object());
+    client.line_with("\"currentModeId\":\"read-only\"");
+    client.converse(&session, "go");
+    assert!(!home.workspace().join("made.txt").exists());
+    let option = json!({"sessionId": session, "configId": "mode", "value": "auto"});
+    let answer = client.request("session/set_config_option", &option);
+    assert!(answer["result"]["configOptions"].to_string().contains("\"currentValue\":\"auto\""));
+    client.line_with("\"currentModeId\":\"auto\"");
+    client.finish();
+}

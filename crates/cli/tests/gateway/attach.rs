@@ -278,3 +278,44 @@ fn lines_end_between_words() {
     }
     gateway.stop();
 }
+
+#[test]
+fn the_permission_mode_is_changed_for_everybody_and_outlives_the_gateway() {
+    let bench = Bench::new(shared(|request, number| {
+        let last = json!(request.messages().last()).to_string();
+        if last.contains("tool_result") {
+            return Reply::anthropic().text("Done.").step();
+        }
+        let arguments = json!({"path": "notes.md", "content": "hello\n"});
+        Reply::anthropic().tool_call(format!("call_{number}"), "write", arguments).step()
+    }));
+    let gateway = bench.start();
+    let mut terminal = bench.attach(&[]);
+    terminal.send_line("/mode plann");
+    terminal.expect("there is no mode `plann`");
+    terminal.expect("You: ");
+    // From auto to sandbox, and on to read-only.
+    terminal.send("\x1b[Z");
+    terminal.expect("mode sandbox: ");
+    terminal.send("\x1b[Z");
+    terminal.expect("mode read-only: ");
+    let mut other = bench.attach(&[]);
+    other.expect_screen(|screen| screen.contains("mode read-only: "));
+    terminal.send_line("go");
+    expect_answer(&mut terminal, &["Done."]);
+    let notes = bench.home.workspace().join("notes.md");
+    assert!(!notes.exists());
+    other.send_line("/mode auto");
+    terminal.expect("mode auto: ");
+    other.send_line("/mode read-only");
+    terminal.expect("mode read-only: ");
+    leave(other);
+    gateway.kill();
+    let gateway = bench.start();
+    terminal.expect("the gateway is back");
+    terminal.send_line("go");
+    terminal.expect("Done.");
+    assert!(!notes.exists());
+    leave(terminal);
+    gateway.stop();
+}

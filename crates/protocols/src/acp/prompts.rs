@@ -15,6 +15,7 @@ use myclaw_skills::Skill;
 
 use myclaw_front::memory;
 use myclaw_front::report::first_line;
+use myclaw_front::requests;
 use myclaw_front::servers::ServerCommand;
 
 use super::agent::Agent;
@@ -57,6 +58,8 @@ pub(super) fn commands() -> SessionUpdate {
             "List the MCP servers, or approve the tools of one",
             "approve, and the server's name",
         ),
+        command("init", "Write an AGENTS.md for this project", "what else it should say"),
+        command("review", "Review the working tree, a branch or a pull request", "what to review"),
     ]))
 }
 
@@ -92,6 +95,11 @@ pub(super) async fn prompt(
     {
         servers(agent, &key, &session, request.clone(), argument);
         return Ok(());
+    }
+    if let [Block::Text(text)] = &mut content[..]
+        && let Some(message) = requests::expand(&text.text)
+    {
+        text.text = message;
     }
     if let Some(Block::Text(text)) = content.first_mut()
         && let Some(argument) = argument_of(SKILL, &text.text)

@@ -42,3 +42,11 @@ pub(super) fn thinking(session: &Session, model: &Selection) -> Value {
     let (asked, level) = session.thinking(model);
     json!({"asked": asked, "level": level, "offered": model.model().offered_thinking_levels()})
 }
+
+/// What the tools have changed in the session.
+pub(super) async fn changes(session: &Session) -> Result<Value, CliError> {
+    let config = session.config();
+    let comparing = tokio::task::spawn_blocking(move || config.differences()).await;
+    let files = comparing.map_err(|error| CliError::failure(error.to_string()))??;
+    Ok(json!({"files": files}))
+}

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::approvals::{Answer, Approvals};
-use super::choices::{set_mode, set_model, set_thinking, thinking};
+use super::choices::{changes, set_mode, set_model, set_thinking, thinking};
 use super::reply::Compacted;
 use super::request::{
     Approve, Block, Command, Compact, Decision, Export, Fork, GetMessages, KillJob, ListModels,
@@ -29,7 +29,7 @@ use myclaw_front::exit::CliError;
 use myclaw_front::models::{ModelFilter, find_models};
 use myclaw_front::sessions::Sessions;
 use myclaw_front::time::new_session_name;
-use myclaw_front::{custom_commands, memory};
+use myclaw_front::{custom_commands, memory, requests};
 
 /// Messages of a reply if the command gives no limit.
 const SOME_MESSAGES: usize = 100;
@@ -137,6 +137,7 @@ impl Controller {
             Command::SetThinking(wanted) => set_thinking(&session, &wanted).await,
             Command::SetMode(wanted) => set_mode(&session, &wanted).await,
             Command::Undo(wanted) => undo(&session, wanted).await,
+            Command::GetChanges => changes(&session).await,
             Command::GetState => state(&session).await,
             Command::GetMessages(wanted) => self.messages(&session, wanted).await,
             Command::GetSessionStats => stats::of(&session, &self.sessions).await,
@@ -374,7 +375,9 @@ async fn content(message: Message, config: &SessionConfig) -> Result<Vec<Content
     }
     match message.message {
         Spoken::Text(text) if !content.is_empty() && text.trim().is_empty() => {}
-        Spoken::Text(text) => content.push(ContentBlock::text(text)),
+        Spoken::Text(text) => {
+            content.push(ContentBlock::text(requests::expand(&text).unwrap_or(text)));
+        }
         Spoken::Blocks(blocks) => {
             for block in blocks {
                 content.push(match block {

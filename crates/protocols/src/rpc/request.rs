@@ -34,6 +34,8 @@ pub(super) enum Command {
     Compact(Compact),
     /// Undoes the file changes of a turn, or makes them again.
     Undo(Undo),
+    /// Returns what the tools have changed in the session.
+    GetChanges,
     /// Returns the state of the session.
     GetState,
     /// Returns messages of the session.
@@ -70,7 +72,7 @@ pub(super) enum Command {
 
 /// The commands, each with its fields beside `id`, `type` and `session`. Other fields are errors: a misspelt one would
 /// change what happens without a word.
-const COMMANDS: [(&str, &[&str]); 27] = [
+const COMMANDS: [(&str, &[&str]); 28] = [
     ("prompt", &["message", "content", "images", "skill", "mode"]),
     ("steer", &["message", "content", "images", "skill"]),
     ("follow_up", &["message", "content", "images", "skill"]),
@@ -82,6 +84,7 @@ const COMMANDS: [(&str, &[&str]); 27] = [
     ("set_mode", &["mode"]),
     ("compact", &["focus", "customInstructions"]),
     ("undo", &["turn", "redo", "dryRun"]),
+    ("get_changes", &[]),
     ("get_state", &[]),
     ("get_messages", &["limit", "before"]),
     ("get_session_stats", &[]),

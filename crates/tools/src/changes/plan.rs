@@ -268,7 +268,7 @@ impl Direction {
 }
 
 /// Whether the config lets tools change this path. The list of changes may have been written before it did not.
-fn is_allowed(context: &ToolContext, path: &Path) -> bool {
+pub(super) fn is_allowed(context: &ToolContext, path: &Path) -> bool {
     context.closed.refusing(path, PathUse::Change).is_none()
         && !path.ancestors().any(is_of_process)
         && (!context.workspace_only || path.starts_with(real_root(context)))

@@ -1,6 +1,7 @@
 //! Parses a line: a message, or a command to the front-end.
 
 use myclaw_agent::did_you_mean;
+use myclaw_front::requests;
 
 /// The commands, for suggestions.
 const NAMES: [&str; 8] =
@@ -13,6 +14,8 @@ pub(super) const HELP: &str = "\
 /sessions [NAME]  list the sessions, or continue one
 /mode [NAME]      show or change the permission mode (also: Shift-Tab)
 /queue            list the messages that wait
+/init             have the agent write an AGENTS.md for its project
+/review [WHAT]    have the agent review the working tree, a branch or a pull request
 /stop             stop what the session does (also: Esc, Ctrl-C)
 /quit             leave (also: exit, quit, Ctrl-D); the session goes on without you
 
@@ -45,6 +48,9 @@ pub(super) fn parse(line: &str) -> Command {
     }
     if !line.starts_with('/') {
         return Command::Say(line.to_owned());
+    }
+    if let Some(message) = requests::expand(line) {
+        return Command::Say(message);
     }
     let (name, argument) = trimmed.split_once(char::is_whitespace).unwrap_or((trimmed, ""));
     match (name, argument.trim()) {

@@ -1,7 +1,7 @@
 //! Commands of other agents, and what does the same here.
 
 /// The commands, and what a message says of each.
-pub(super) const COMMANDS: [(&[&str], &str); 24] = [
+pub(super) const COMMANDS: [(&[&str], &str); 21] = [
     (
         &["/rewind", "/checkpoint"],
         "`/back` goes back to an earlier message, and `/undo` undoes file changes",
@@ -13,7 +13,6 @@ pub(super) const COMMANDS: [(&[&str], &str); 24] = [
         "`/usage`, `/context` and `/config` show the state of the session",
     ),
     (&["/tokens"], "`/context` shows what fills the window, and `/usage` what was used"),
-    (&["/diff"], "`!!git diff` shows the changes to you, and `!git diff` also to the model"),
     (&["/add", "/read-only"], "name the file in the message; after `@`, Tab completes its path"),
     (&["/drop"], "`/compact` makes room in the window"),
     (
@@ -21,8 +20,6 @@ pub(super) const COMMANDS: [(&[&str], &str); 24] = [
         "`!COMMAND` runs a command, and its output goes to the model with the next message",
     ),
     (&["/commit"], "ask the agent to commit, or do it with `!git commit`"),
-    (&["/review"], "ask the agent for it, as in: review the changes since the last commit"),
-    (&["/init"], "ask the agent to write an AGENTS.md; it is read in each session of the project"),
     (
         &["/permissions", "/approvals", "/allowed-tools"],
         "`myclaw approvals list` shows what you allowed, and `myclaw policy explain` what may run",

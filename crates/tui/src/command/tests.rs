@@ -104,7 +104,7 @@ fn the_help_names_every_command() {
 type Row = (&'static str, &'static str, Option<(&'static str, &'static str)>);
 
 /// Each command with a good and a bad line; for commands that take anything, the bad one is the empty argument or `None`.
-const TABLE: [Row; 34] = [
+const TABLE: [Row; 40] = [
     ("/help", "/help", Some(("/help me", "/help takes no argument"))),
     ("/new", "/new trip", None),
     ("/clear", "/clear trip", None),
@@ -134,9 +134,15 @@ const TABLE: [Row; 34] = [
     ("/stop", "/later stop", Some(("/stop", "/stop has nothing to stop: no turn runs"))),
     ("/model", "/model ollama/qwen3:8b", None),
     ("/thinking", "/thinking high", None),
+    ("/mode", "/mode plan", None),
+    ("/plan", "/plan", Some(("/plan b", "/plan takes no argument"))),
+    ("/todos", "/todos", Some(("/todos 2", "/todos takes no argument"))),
     ("/sessions", "/sessions trip", None),
     ("/resume", "/resume", Some(("/resume trip", "/resume takes no argument"))),
     ("/compact", "/compact the costs", None),
+    ("/goal", "/goal three lines", None),
+    ("/diff", "/diff", Some(("/diff main", "/diff takes no argument"))),
+    ("/questions", "/questions", Some(("/questions 1", "/questions takes no argument"))),
     (
         "/undo",
         "/undo",

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Status, git_branch, short_count};
+use super::{Mode, Status, git_branch, short_count};
 
 #[test]
 fn what_matters_least_is_left_out_first() {
@@ -14,6 +14,9 @@ fn what_matters_least_is_left_out_first() {
         model: "anthropic/claude-sonnet-4-6".to_owned(),
         short_model: "claude-sonnet-4-6".to_owned(),
         thinking: Some("thinking low".to_owned()),
+        goal: None,
+        mode: None,
+        is_sandboxed: false,
         window: 200_000,
         used: 24_100,
         cost: 0.0123,
@@ -135,4 +138,21 @@ fn what_a_project_puts_in_the_place_of_its_head_is_neither_followed_nor_waited_f
         std::fs::write(project.join(".git"), "gitdir: store").expect("a file");
         assert_eq!(git_branch(&project), None, "{number}");
     }
+}
+
+#[test]
+fn what_limits_the_agent_stands_first_and_is_never_left_out() {
+    let mut status =
+        Status { short_model: "m".to_owned(), is_sandboxed: true, ..Status::default() };
+    status.show_mode(Mode::Auto);
+    assert_eq!(status.line(80), "sandboxed · m");
+    status.show_mode(Mode::Sandbox);
+    assert_eq!(status.line(80), "sandboxed · m");
+    status.show_mode(Mode::ReadOnly);
+    status.goal = Some("goal paused".to_owned());
+    assert_eq!(status.line(80), "read-only, sandboxed · goal paused · m");
+    assert!(status.line(20).starts_with("read-only"));
+    let mut status = Status::default();
+    status.show_mode(Mode::Auto);
+    assert_eq!(status.mode, None);
 }
