@@ -7,7 +7,7 @@ use myclaw_engine::{ToolDeclaration, ToolGroup};
 use super::session::Kind;
 
 /// Names of tools that the rules know and that no session of a gateway has.
-const ABSENT: [&str; 5] = ["canvas", "session_status", "ask_boss", "run_workflow", "update_plan"];
+const ABSENT: [&str; 4] = ["canvas", "session_status", "ask_boss", "run_workflow"];
 
 /// The name of a group in the rules.
 fn name_of(group: ToolGroup) -> &'static str {
