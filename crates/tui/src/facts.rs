@@ -92,8 +92,10 @@ impl Facts<'_> {
         }
         let row = |one: &WaitingApproval| {
             let mark = if one.session == self.session.key().as_str() { "*" } else { " " };
+            let session = one.session.parse().map(|key| self.sessions.name_of(&key));
+            let session = session.unwrap_or_else(|_| one.session.clone());
             vec![
-                format!("{mark} {}", one.session),
+                format!("{mark} {session}"),
                 local_minute(one.ts),
                 one.tool.clone(),
                 one.call.clone(),

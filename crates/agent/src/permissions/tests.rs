@@ -647,3 +647,33 @@ fn commands_do_not_write_what_starts_programs_unasked() {
         );
     }
 }
+
+#[test]
+fn a_mode_decides_by_what_a_tool_declares_and_counts_from_the_next_call_on() {
+    let session = session(json!({}), "main");
+    let permissions = Permissions::new(&session, Some("openai/gpt-x"), &[]).unwrap();
+    let calls = [
+        ("write", json!({"path": "a", "content": "x"})),
+        ("exec", json!({"command": "true"})),
+        ("process", json!({"action": "list"})),
+    ];
+    for (mode, expected) in [
+        (Mode::ReadOnly, "the session is in the mode read-only"),
+        (Mode::Plan, "the session is in the mode plan"),
+        (Mode::Ask, "ask: the mode ask asks"),
+        (Mode::Auto, "allowed"),
+        (Mode::Sandbox, "the user has changed the mode of the session to sandbox"),
+    ] {
+        session.mode.set(mode);
+        assert_eq!(shown(&permissions, "read", &json!({"path": "a"})), "allowed", "{mode}");
+        for (tool, arguments) in &calls {
+            let found = shown(&permissions, tool, arguments);
+            assert!(found.starts_with(expected), "{mode}, {tool}: {found}");
+        }
+    }
+    // The model is offered the same tools in the sandbox, and those that its rules deny are refused.
+    let permissions = Permissions::new(&session, Some("openai/gpt-x"), &[]).unwrap();
+    assert_eq!(permissions.scope(), SandboxScope::Sandboxed);
+    assert!(permissions.offers("grep"));
+    assert!(shown(&permissions, "grep", &json!({"pattern": "x"})).contains("sandbox"));
+}

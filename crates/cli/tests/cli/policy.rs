@@ -35,7 +35,7 @@ fn result_read(home: &TempHome) -> String {
 
 #[test]
 fn a_session_gets_the_tools_of_its_kind() {
-    const ALL: [&str; 13] = [
+    const ALL: [&str; 14] = [
         "read",
         "bash",
         "edit",
@@ -47,11 +47,20 @@ fn a_session_gets_the_tools_of_its_kind() {
         "process",
         "memory_search",
         "memory_write",
+        "update_plan",
         "web_fetch",
         "image",
     ];
-    const FEW: [&str; 7] =
-        ["read", "bash", "edit", "write", "process", "memory_search", "memory_write"];
+    const FEW: [&str; 8] = [
+        "read",
+        "bash",
+        "edit",
+        "write",
+        "process",
+        "memory_search",
+        "memory_write",
+        "update_plan",
+    ];
     let own = json!({"agents": {"defaults": {"sandbox": {
         "mode": "all", "allowlist": ["group:fs", "exec"], "denylist": ["write"],
     }}}});
@@ -67,7 +76,7 @@ fn a_session_gets_the_tools_of_its_kind() {
         (
             json!({"tools": {"byProvider": {"anthropic": {"deny": ["group:runtime"]}}}}),
             "trip",
-            &["read", "edit", "write", "memory_search", "memory_write"],
+            &["read", "edit", "write", "memory_search", "memory_write", "update_plan"],
         ),
     ] {
         let (home, server) = home_with_call(&config, "read", json!({"path": "x"}));
@@ -223,7 +232,7 @@ fn explain_shows_the_verdict_and_the_rule() {
         .filter(|line| line["verdict"] != "denied")
         .map(|line| line["tool"].as_str().expect("a name"))
         .collect();
-    let of_notes = ["memory_search", "memory_get", "memory_write"];
+    let of_notes = ["memory_search", "memory_get", "memory_write", "update_plan"];
     assert_eq!(allowed, [&["read", "write", "edit", "exec", "process"], &of_notes[..]].concat());
     // `bash` is another name of a tool.
     for (misspelt, meant) in [("raed", "read"), ("basg", "bash")] {

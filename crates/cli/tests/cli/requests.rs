@@ -73,7 +73,7 @@ fn open_questions_are_listed_with_their_sessions() {
     terminal.expect("your answer, and Enter");
     terminal.send_line("/questions");
     let screen = terminal.expect_screen(|screen| screen.matches("echo the-command").count() > 1);
-    assert!(screen.contains("agent:main:cli:"), "{screen}");
+    assert!(screen.contains("* main  "), "{screen}");
     terminal.send_line("n");
     terminal.expect("Done.");
     leave(&mut terminal);

@@ -67,3 +67,17 @@ fn entries_that_are_no_tools_are_refused_with_a_reason() {
         assert!(error.contains(reason), "{entry}: {error}");
     }
 }
+
+#[test]
+fn a_tool_reads_only_if_its_server_says_so_plainly() {
+    for (hints, expected) in [
+        (json!(null), false),
+        (json!({"readOnlyHint": true}), true),
+        (json!({"readOnlyHint": false}), false),
+        (json!({"readOnlyHint": "true"}), false),
+        (json!({"destructiveHint": false}), false),
+    ] {
+        let entry = json!({"name": "a", "inputSchema": {"type": "object"}, "annotations": hints});
+        assert_eq!(ToolDefinition::parse(entry).unwrap().is_read_only(), expected, "{hints}");
+    }
+}
