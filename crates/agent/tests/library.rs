@@ -76,7 +76,7 @@ async fn the_key_comes_from_the_environment_and_hooks_and_address_from_the_confi
     let request = server.last_request();
     assert_eq!(request.header("x-api-key"), Some("key-of-the-environment"));
     let tools = request.json()["tools"].as_array().map(Vec::len);
-    assert_eq!(tools, Some(13), "all built-in tools are on offer");
+    assert_eq!(tools, Some(14), "all built-in tools are on offer");
     assert!(hook.exists(), "the hook of the config ran");
 }
 

@@ -652,11 +652,8 @@ fn commands_do_not_write_what_starts_programs_unasked() {
 fn a_mode_decides_by_what_a_tool_declares_and_counts_from_the_next_call_on() {
     let session = session(json!({}), "main");
     let permissions = Permissions::new(&session, Some("openai/gpt-x"), &[]).unwrap();
-    let calls = [
-        ("write", json!({"path": "a", "content": "x"})),
-        ("exec", json!({"command": "true"})),
-        ("process", json!({"action": "list"})),
-    ];
+    let calls =
+        [("write", json!({"path": "a", "content": "x"})), ("exec", json!({"command": "true"}))];
     for (mode, expected) in [
         (Mode::ReadOnly, "the session is in the mode read-only"),
         (Mode::Plan, "the session is in the mode plan"),
