@@ -314,7 +314,8 @@ impl Delivery {
         }
         let (config, options) = self.opening(session)?;
         config.wake_for_jobs(JobWake::StartTurn);
-        let desk = Arc::new(Desk::new(Session::open(Arc::clone(&self.desks.driver), config, &options)));
+        let desk =
+            Arc::new(Desk::new(Session::open(Arc::clone(&self.desks.driver), config, &options)));
         desks.insert(session.to_owned(), Arc::clone(&desk));
         let (this, served) = (Arc::clone(self), Arc::clone(&desk));
         self.process.tasks.spawn(async move { this.serve(&served).await });

@@ -102,7 +102,7 @@ impl Delivery {
         held: &Held,
         desk: &Desk,
         open: &mut Vec<OpenMessage>,
-    ) -> Result<(), GatewayError> {
+    ) -> Result<(), DeliveryError> {
         let mut advancing = Box::pin(self.advance(desk, open));
         tokio::select! {
             outcome = &mut advancing => return outcome,
@@ -125,7 +125,7 @@ impl Delivery {
         self.settle_answered(desk, open, &places).await?;
         for failure in &failures {
             // Sessions in a database that others use may be away, or with their former owner for a moment.
-            let is_of_sessions = self.ledger.claims().is_shared() && failure.is_of_sessions();
+            let is_of_sessions = self.ledger().claims().is_shared() && failure.is_of_sessions();
             if (is_of_sessions || failure.may_pass && !failure.ids.is_empty())
                 && self.waits_out(desk, failure, open).await?
             {

@@ -22,11 +22,7 @@ impl Delivery {
     ///
     /// # Errors
     /// The name is none of a session, or the mode cannot be stored.
-    pub async fn set_mode(
-        self: &Arc<Self>,
-        name: &str,
-        mode: Mode,
-    ) -> Result<(), DeliveryError> {
+    pub async fn set_mode(self: &Arc<Self>, name: &str, mode: Mode) -> Result<(), DeliveryError> {
         let key = self.session_config(name)?.session_key;
         let desk = self.desk_in(&mut self.desks(), key.as_str())?;
         let changed = desk.session.set_mode(mode).await;
