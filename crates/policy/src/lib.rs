@@ -41,12 +41,13 @@ pub use names::{
 pub use pattern::{matches_argument, matches_name, matches_path};
 pub use places::{PlaceFacts, names_obeyed_by_agents, names_obeyed_by_programs, starts_programs};
 pub use sandbox::{
-    DEFAULT_SANDBOX_ALLOWLIST, DEFAULT_SANDBOX_DENYLIST, SandboxScope, SessionFacts, sandbox_level,
+    DEFAULT_SANDBOX_ALLOWLIST, DEFAULT_SANDBOX_DENYLIST, SandboxScope, SessionFacts,
 };
 pub use shell::{
     Command, LooseCommand, MAX_COMMAND_BYTES, Script, ShellError, Word, loose_commands, parse,
 };
+pub use tool::idle::{IdleEntry, idle_entries};
 pub use tool::{
-    AskRule, Decision, DecisiveRule, IdleEntry, Level, LevelRules, ToolPolicy, check_tool_entry,
-    idle_entries, matches_tool,
+    AskRule, Decision, DecisiveRule, Level, LevelRules, ToolPolicy, check_tool_entry, matches_tool,
+    sandbox_level,
 };

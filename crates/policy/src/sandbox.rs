@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use myclaw_config::{ConfigPath, SandboxMode, SandboxRules, ToolRules};
-
-use crate::{Level, LevelRules};
+use myclaw_config::{SandboxMode, SandboxRules, ToolRules};
 
 /// Tools of a sandboxed session unless the config lists others.
 pub const DEFAULT_SANDBOX_ALLOWLIST: [&str; 7] =
@@ -65,19 +63,18 @@ impl SessionFacts<'_> {
     }
 }
 
-/// The rules for tools of a sandboxed session, at `place` in the config. A list of the config replaces the built-in one.
-pub fn sandbox_level(place: &ConfigPath, sandbox: &SandboxRules) -> LevelRules {
+/// The rules for tools of a sandboxed session. A list of the config replaces the built-in one.
+pub(crate) fn tool_rules(sandbox: &SandboxRules) -> ToolRules {
     let or_default = |list: &Option<Vec<String>>, default: &[&str]| -> Option<Vec<String>> {
         let default = || default.iter().map(|name| (*name).to_owned()).collect();
         Some(list.clone().unwrap_or_else(default))
     };
-    let rules = ToolRules {
+    ToolRules {
         profile: None,
         allow: or_default(&sandbox.allowlist, &DEFAULT_SANDBOX_ALLOWLIST),
         deny: or_default(&sandbox.denylist, &DEFAULT_SANDBOX_DENYLIST),
         ask: None,
-    };
-    LevelRules { level: Level::Sandbox, place: place.clone(), rules }
+    }
 }
 
 #[cfg(test)]

@@ -3,13 +3,11 @@
 //! Each level of the config has rules of its own. A tool may run only if every level permits it, so that no level can
 //! restore a tool that another level removed.
 
-mod idle;
+pub(crate) mod idle;
 
 use std::fmt;
 
 use myclaw_config::{ConfigPath, SandboxRules, ToolProfile, ToolRules, nearest};
-
-pub use idle::{IdleEntry, idle_entries};
 
 use crate::names::{
     MCP_FINDER, MCP_GROUP, alias_names, canonical_tool_name, group_members, group_names,
@@ -196,7 +194,7 @@ impl ToolPolicy {
         let mut compiled: Vec<Compiled> =
             levels.iter().map(|level| Compiled::new(level, extra_tools, &mut errors)).collect();
         // Checked even where it does not apply, so that a mistake is reported in every session.
-        let level = sandbox::sandbox_level(sandbox_place, sandbox);
+        let level = sandbox_level(sandbox_place, sandbox);
         let mut sandbox_level = Compiled::new(&level, extra_tools, &mut errors);
         sandbox_level.allow_is_builtin = sandbox.allowlist.is_none();
         let scope = session.scope(sandbox.mode);
@@ -337,6 +335,12 @@ impl Compiled {
             entry: selector.entry.clone(),
         })
     }
+}
+
+/// The level of a sandboxed session, with the rules at `place` in the config.
+pub fn sandbox_level(place: &ConfigPath, sandbox: &SandboxRules) -> LevelRules {
+    let rules = sandbox::tool_rules(sandbox);
+    LevelRules { level: Level::Sandbox, place: place.clone(), rules }
 }
 
 fn is_in_profile(profile: ToolProfile, name: &str) -> bool {

@@ -326,60 +326,107 @@ fn rules_that_cancel_each_other_are_named() {
     assert!(both.contains("sandbox.allowlist[0]: `cron` has no effect"), "{both}");
 }
 
+fn cancelled(config: &Value) -> String {
+    contradictions(&serde_json::from_value(config.clone()).unwrap()).join("\n")
+}
+
+/// One line for each config, with these words.
+fn assert_named(cases: &[(Value, &str)]) {
+    for (config, words) in cases {
+        let lines = cancelled(config);
+        assert!(lines.contains(words), "{config}: {words} in {lines}");
+        assert_eq!(lines.lines().count(), 1, "{lines}");
+    }
+}
+
+fn with_tools(tools: &Value) -> Value {
+    json!({"tools": tools})
+}
+
+fn with_agent(tools: &Value, own: &Value) -> Value {
+    json!({"tools": tools, "agents": {"list": [{"id": "a"}, {"id": "b", "tools": own}]}})
+}
+
+/// Sub-agents may have sub-agents.
+fn nested(more: &Value) -> Value {
+    let mut config = json!({"agents": {"defaults": {"subagents": {"maxSpawnDepth": 2}}}});
+    for (key, value) in more.as_object().unwrap() {
+        match key.as_str() {
+            "sandbox" => config["agents"]["defaults"][key] = value.clone(),
+            "list" => config["agents"][key] = value.clone(),
+            _ => config[key] = value.clone(),
+        }
+    }
+    config
+}
+
 #[test]
 fn entries_that_other_rules_cancel_are_named() {
-    let found = |config: Value| contradictions(&serde_json::from_value(config).unwrap()).join("\n");
-    let tools = |tools: Value| json!({"tools": tools});
-    let agent = |tools: Value| json!({"agents": {"list": [{"id": "b", "tools": tools}]}});
-    let both = |tools: Value, own: Value| json!({"tools": tools, "agents": {"list": [{"id": "a"}, {"id": "b", "tools": own}]}});
-    let nested = |more: Value| {
-        let mut config = json!({"agents": {"defaults": {"subagents": {"maxSpawnDepth": 2}}}});
-        for (key, value) in more.as_object().unwrap() {
-            match key.as_str() {
-                "sandbox" => config["agents"]["defaults"][key] = value.clone(),
-                "list" => config["agents"][key] = value.clone(),
-                _ => config[key] = value.clone(),
-            }
-        }
-        config
-    };
-    for (config, words) in [
-        (tools(json!({"allow": ["read", "bash"], "deny": ["exec"]})), "tools.allow[1]: `bash` has"),
-        (tools(json!({"allow": ["read"], "deny": ["group:fs"]})), "`group:fs` in `tools.deny`"),
-        (tools(json!({"allow": ["read"], "deny": ["*"]})), "tools.allow[0]: `read`"),
-        (tools(json!({"allow": ["group:web"], "deny": ["web_*"]})), "tools.allow[0]: `group:web`"),
-        (tools(json!({"allow": ["web_*"], "deny": ["group:web"]})), "tools.allow[0]: `web_*`"),
-        (tools(json!({"deny": ["bash"], "ask": ["bash"]})), "tools.ask[0]: `bash`"),
-        (tools(json!({"allow": ["read"], "ask": ["bash"]})), "it is not in `tools.allow`"),
-        (tools(json!({"profile": "minimal", "ask": ["write"]})), "profile `minimal`"),
-        (tools(json!({"deny": ["mcp"], "allow": ["mcp:github", "read"]})), "`mcp:github` has no"),
-        (tools(json!({"deny": ["github__*"], "ask": ["github__push"]})), "`github__push` has no"),
+    assert_named(&[
         (
-            tools(json!({"byChannel": {"telegram": {"allow": ["read"], "deny": ["group:fs"]}}})),
+            with_tools(&json!({"allow": ["read", "bash"], "deny": ["exec"]})),
+            "tools.allow[1]: `bash` has",
+        ),
+        (
+            with_tools(&json!({"allow": ["read"], "deny": ["group:fs"]})),
+            "`group:fs` in `tools.deny`",
+        ),
+        (with_tools(&json!({"allow": ["read"], "deny": ["*"]})), "tools.allow[0]: `read`"),
+        (
+            with_tools(&json!({"allow": ["group:web"], "deny": ["web_*"]})),
+            "tools.allow[0]: `group:web`",
+        ),
+        (
+            with_tools(&json!({"allow": ["web_*"], "deny": ["group:web"]})),
+            "tools.allow[0]: `web_*`",
+        ),
+        (with_tools(&json!({"deny": ["bash"], "ask": ["bash"]})), "tools.ask[0]: `bash`"),
+        (with_tools(&json!({"allow": ["read"], "ask": ["bash"]})), "it is not in `tools.allow`"),
+        (with_tools(&json!({"profile": "minimal", "ask": ["write"]})), "profile `minimal`"),
+        (
+            with_tools(&json!({"deny": ["mcp"], "allow": ["mcp:github", "read"]})),
+            "`mcp:github` has no",
+        ),
+        (
+            with_tools(&json!({"deny": ["github__*"], "ask": ["github__push"]})),
+            "`github__push` has no",
+        ),
+        (
+            with_tools(
+                &json!({"byChannel": {"telegram": {"allow": ["read"], "deny": ["group:fs"]}}}),
+            ),
             "tools.byChannel.telegram.allow[0]",
         ),
         (
-            tools(json!({"deny": ["read"], "byChannel": {"telegram": {"allow": ["read", "ls"]}}})),
+            with_tools(
+                &json!({"deny": ["read"], "byChannel": {"telegram": {"allow": ["read", "ls"]}}}),
+            ),
             "tools.byChannel.telegram.allow[0]: `read` has no effect: `read` in `tools.deny`",
         ),
         (
-            tools(
-                json!({"deny": ["read"], "bySender": {"telegram:1": {"ask": ["group:fs", "read"]}}}),
+            with_tools(
+                &json!({"deny": ["read"], "bySender": {"telegram:1": {"ask": ["group:fs", "read"]}}}),
             ),
             "ask[1]: `read`",
         ),
-        (agent(json!({"allow": ["read"], "deny": ["read"]})), "agents.list[0].tools.allow[0]"),
         (
-            both(json!({"deny": ["group:fs"]}), json!({"allow": ["write"]})),
+            with_agent(&json!({}), &json!({"allow": ["read"], "deny": ["read"]})),
             "agents.list[1].tools.allow[0]",
         ),
         (
-            both(json!({"allow": ["read"]}), json!({"allow": ["bash"]})),
+            with_agent(&json!({"deny": ["group:fs"]}), &json!({"allow": ["write"]})),
+            "agents.list[1].tools.allow[0]",
+        ),
+        (
+            with_agent(&json!({"allow": ["read"]}), &json!({"allow": ["bash"]})),
             "it is not in `tools.allow`",
         ),
         (
-            agent(json!({"deny": ["bash"], "byProvider": {"openai": {"ask": ["bash"]}}})),
-            "agents.list[0].tools.byProvider.openai.ask[0]",
+            with_agent(
+                &json!({}),
+                &json!({"deny": ["bash"], "byProvider": {"openai": {"ask": ["bash"]}}}),
+            ),
+            "agents.list[1].tools.byProvider.openai.ask[0]",
         ),
         (
             json!({"agents": {"defaults": {"sandbox": {"allowlist": ["cron"]}}}}),
@@ -389,37 +436,48 @@ fn entries_that_other_rules_cancel_are_named() {
             json!({"tools": {"deny": ["bash"]}, "agents": {"defaults": {"sandbox": {"allowlist": ["bash", "read"]}}}}),
             "agents.defaults.sandbox.allowlist[0]",
         ),
-        (nested(json!({"tools": {"deny": ["sessions_spawn"]}})), "maxSpawnDepth of the agent main"),
+    ]);
+}
+
+#[test]
+fn what_keeps_sub_agents_from_sub_agents_is_named() {
+    assert_named(&[
         (
-            nested(json!({"tools": {"deny": ["group:sessions"]}})),
+            nested(&json!({"tools": {"deny": ["sessions_spawn"]}})),
+            "maxSpawnDepth of the agent main",
+        ),
+        (
+            nested(&json!({"tools": {"deny": ["group:sessions"]}})),
             "`group:sessions` in `tools.deny`",
         ),
-        (nested(json!({"tools": {"allow": ["group:fs"]}})), "it is not in `tools.allow`"),
-        (nested(json!({"tools": {"profile": "minimal"}})), "profile `minimal`"),
-        (nested(json!({"sandbox": {"allowlist": ["*"], "denylist": ["sess*"]}})), "`sess*`"),
+        (nested(&json!({"tools": {"allow": ["group:fs"]}})), "it is not in `tools.allow`"),
+        (nested(&json!({"tools": {"profile": "minimal"}})), "profile `minimal`"),
+        (nested(&json!({"sandbox": {"allowlist": ["*"], "denylist": ["sess*"]}})), "`sess*`"),
         (
             nested(
-                json!({"list": [{"id": "main"}, {"id": "b", "tools": {"deny": ["sessions_*"]}}]}),
+                &json!({"list": [{"id": "main"}, {"id": "b", "tools": {"deny": ["sessions_*"]}}]}),
             ),
             "maxSpawnDepth of the agent b",
         ),
-    ] {
-        let lines = found(config.clone());
-        assert!(lines.contains(words), "{config}: {words} in {lines}");
-        assert_eq!(lines.lines().count(), 1, "{lines}");
-    }
+    ]);
+}
+
+#[test]
+fn exceptions_and_rules_of_other_places_cancel_nothing() {
     for config in [
-        tools(json!({"allow": ["group:fs"], "deny": ["write"]})),
-        tools(json!({"allow": ["*"], "deny": ["bash"], "ask": ["group:runtime"]})),
-        tools(json!({"deny": ["*"]})),
-        tools(json!({"deny": ["bash"], "byChannel": {"telegram": {"deny": ["bash"]}}})),
-        tools(json!({"byChannel": {"telegram": {"deny": ["read"]}, "slack": {"allow": ["read"]}}})),
-        tools(json!({"deny": ["mcp:github"], "allow": ["mcp", "read"]})),
-        both(json!({}), json!({"deny": ["read"], "ask": ["bash"]})),
-        nested(json!({"sandbox": {"mode": "off", "denylist": ["sessions_spawn"]}})),
+        with_tools(&json!({"allow": ["group:fs"], "deny": ["write"]})),
+        with_tools(&json!({"allow": ["*"], "deny": ["bash"], "ask": ["group:runtime"]})),
+        with_tools(&json!({"deny": ["*"]})),
+        with_tools(&json!({"deny": ["bash"], "byChannel": {"telegram": {"deny": ["bash"]}}})),
+        with_tools(
+            &json!({"byChannel": {"telegram": {"deny": ["read"]}, "slack": {"allow": ["read"]}}}),
+        ),
+        with_tools(&json!({"deny": ["mcp:github"], "allow": ["mcp", "read"]})),
+        with_agent(&json!({}), &json!({"deny": ["read"], "ask": ["bash"]})),
+        nested(&json!({"sandbox": {"mode": "off", "denylist": ["sessions_spawn"]}})),
         json!({"agents": {"defaults": {"sandbox": {"denylist": ["bash"]}}}}),
     ] {
-        assert_eq!(found(config.clone()), "", "{config}");
+        assert_eq!(cancelled(&config), "", "{config}");
     }
 }
 
