@@ -1,5 +1,8 @@
 //! Databases that cannot be used, at the start and later, and commands that leave the database to gateways.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
 use super::*;
 
 /// The message of a command that fails with this code.
@@ -87,4 +90,30 @@ fn a_database_that_is_away_for_a_while_loses_nothing() {
     gateway.stop();
     let logs = exported(&machine);
     assert_eq!((count(&logs, "user", "<m2>"), count(&logs, "assistant", "<m2>")), (1, 1));
+}
+
+#[test]
+fn a_message_that_cannot_be_stored_for_long_is_refused_until_the_database_is_back() {
+    let Some((server, url)) = database() else { return };
+    let model = model();
+    let machine = Machine::new("one", &url, &model);
+    let gateway = machine.start();
+    server.kill();
+    let body = json!({"session": "main", "id": "a", "text": "say <m1>"}).to_string();
+    let head = gateway.client.head("POST", "/api/messages");
+    let length = body.len();
+    let request =
+        format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+    let mut stream = TcpStream::connect(("127.0.0.1", machine.port)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.contains("\r\nretry-after: 2\r\n"), "{answer}");
+    assert!(answer.contains("\"class\":\"storage\""), "{answer}");
+    server.launch();
+    let id = gateway.client.send("main", "a", "say <m1>").unwrap();
+    assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "re: <m1>");
+    gateway.stop();
 }

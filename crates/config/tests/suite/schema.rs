@@ -68,6 +68,7 @@ fn secrets_are_plain_strings_marked_as_such() {
             "password",
             "secret",
             "serverPassword",
+            "store",
             "token",
             "verifyToken",
         ]

@@ -19,6 +19,8 @@ use super::{sql, text_of};
 use crate::pool::Parameter;
 use crate::read::{number, stored};
 
+/// Field in the meta of a row with the ids of the messages that it takes from the inbox, as the engine writes it.
+const TAKEN_IDS: &str = "queuedIds";
 /// Between two looks whether a session is free.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -130,6 +132,20 @@ fn encode(
         .map_err(|source| SessionError::Encode { path: core.place(key), source })
 }
 
+/// The messages of the inbox that these entries take in.
+fn taken_by(entries: &[Entry]) -> Vec<String> {
+    let mut taken = Vec::new();
+    for entry in entries {
+        if let Entry::Message(message) = entry
+            && let Some(meta) =
+                message.meta.as_ref().filter(|meta| meta.as_str().contains(TAKEN_IDS))
+        {
+            taken.extend(meta.field::<Vec<String>>(TAKEN_IDS).unwrap_or_default());
+        }
+    }
+    taken
+}
+
 impl Columns {
     pub(super) fn of(opened: &Opened, entries: &[Entry]) -> Result<Self, SessionError> {
         let mut columns = Self::default();
@@ -191,6 +207,8 @@ impl OpenSession for Opened {
             (&at, Type::INT8),
         ];
         parameters.extend(columns.parameters());
+        let taken = taken_by(entries);
+        parameters.push((&taken, Type::TEXT_ARRAY));
         let appended = self.core.rows("append to", sql::APPEND, &parameters)?;
         if appended.is_empty() {
             // Refused; or this is a second attempt after one that had no answer. Under this epoch nobody else appends.

@@ -27,13 +27,16 @@ pub(super) const RENEW: &str = "
     FROM unnest($1::bigint[], $2::bigint[]) AS mine (id, epoch)
     WHERE session.id = mine.id AND session.epoch = mine.epoch";
 
-/// Appends entries to session `$1` under epoch `$2`, behind `$3` of them.
+/// Appends entries to session `$1` under epoch `$2`, behind `$3` of them. They take the messages `$10` of the inbox.
 pub(super) const APPEND: &str = "
     WITH moved AS (
         UPDATE myclaw.session SET last_seq = last_seq + $4, header = coalesce(header, $5), written_at = $6,
             listed_at = CASE WHEN in_turn THEN greatest(listed_at, $6) ELSE listed_at END
         WHERE id = $1 AND epoch = $2 AND last_seq = $3
         RETURNING id
+    ), taken AS (
+        INSERT INTO myclaw.taken (session, id)
+        SELECT moved.id, message.id FROM moved, unnest($10::text[]) AS message (id) ON CONFLICT DO NOTHING
     )
     INSERT INTO myclaw.entry (session, seq, id, kind, body)
     SELECT moved.id, $3 + new.number, new.id, new.kind, new.body
@@ -125,11 +128,16 @@ pub(super) const INBOX_BYTES: &str = "
     SELECT coalesce(sum(octet_length(inbox.body)), 0)::bigint
     FROM myclaw.inbox JOIN myclaw.mailbox ON mailbox.id = inbox.mailbox
     WHERE mailbox.partition = $1 AND mailbox.key = $2";
-/// Settles `$2` and adds messages.
+/// Settles `$2` and adds messages, but for those that the log has taken.
 pub(super) const CHANGE_INBOX: &str = "
     WITH settled AS (DELETE FROM myclaw.inbox WHERE mailbox = $1 AND id = ANY ($2))
     INSERT INTO myclaw.inbox (mailbox, id, body)
     SELECT $1, new.id, new.body FROM unnest($3::text[], $4::text[]) AS new (id, body)
+    WHERE NOT EXISTS (
+        SELECT FROM myclaw.mailbox JOIN myclaw.session USING (partition, key)
+            JOIN myclaw.taken ON taken.session = session.id
+        WHERE mailbox.id = $1 AND taken.id = new.id
+    )
     ON CONFLICT (mailbox, id) DO NOTHING";
 /// The newest message of each of the inboxes `$2`.
 pub(super) const NEWEST: &str = "

@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use myclaw_session::{Catalog as _, Keeper, LockWait, QueuedKind, QueuedMessage, Sessions as _};
+use myclaw_session::{
+    Catalog as _, Keeper, LockWait, QueuedKind, QueuedMessage, SessionKey, Sessions as _,
+    TranscriptMessage,
+};
 
 use crate::proxy::{Cut, Proxy};
 use crate::server::{block_on, connect, database, server};
@@ -113,4 +116,35 @@ fn a_session_that_is_open_stays_so() {
     block_on(async { connect(&url).await.batch_execute(sql).await.unwrap() });
     std::thread::sleep(Duration::from_secs(8));
     elsewhere.open(&work(), LockWait::Fail).unwrap_err();
+}
+
+/// A sender that was cut off repeats a message that the log has taken since.
+#[test]
+fn a_message_that_the_log_has_taken_does_not_wait_again() {
+    let Some(server) = server() else { return };
+    let url = block_on(database(server));
+    let home = tempfile::tempdir().unwrap();
+    let sessions = open(&url, home.path());
+    let waiting = QueuedMessage {
+        id: user("").id,
+        kind: QueuedKind::Steer,
+        content: "q".to_owned(),
+        ts: 1,
+        meta: None,
+        keeper: Keeper::Inbox,
+    };
+    sessions.inbox(&work()).push(&waiting).unwrap();
+    let meta = serde_json::json!({"queuedIds": [waiting.id]}).as_object().unwrap().clone();
+    let mut log = sessions.open(&work(), LockWait::Fail).unwrap();
+    let row = TranscriptMessage { meta: Some(meta.into()), ..user("q") };
+    log.push(&[row.into()]).unwrap();
+    let mut held = sessions.inbox(&work()).hold().unwrap().unwrap();
+    held.change(&[], &[waiting.id]).unwrap();
+    drop(held);
+    sessions.inbox(&work()).push(&waiting).unwrap();
+    assert_eq!(sessions.inbox(&work()).pending().unwrap(), []);
+    // Another session has nothing to do with it.
+    let other = SessionKey::for_cli("main", "other");
+    sessions.inbox(&other).push(&waiting).unwrap();
+    assert_eq!(sessions.inbox(&other).pending().unwrap().len(), 1);
 }
