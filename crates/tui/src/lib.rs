@@ -364,9 +364,7 @@ impl Chat {
         }
         let content = attachments::content(pictures, text);
         let (content, problems) = self.session.config().with_server_texts(content).await?;
-        for problem in problems {
-            self.say(&problem)?;
-        }
+        problems.iter().try_for_each(|problem| self.say(problem))?;
         Ok(content)
     }
 

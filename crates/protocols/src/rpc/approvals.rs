@@ -11,6 +11,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::Wire;
+use super::request::{Approve, Decision};
 use myclaw_front::exit::CliError;
 
 /// A session and the model's id for a call.
@@ -36,6 +37,19 @@ pub(super) enum Answer {
     No { reason: Option<String> },
     Words(String),
     Cancel,
+}
+
+impl From<Approve> for Answer {
+    fn from(command: Approve) -> Self {
+        let Approve { decision, scope, reason, words, .. } = command;
+        match decision {
+            Decision::Once => Self::Once,
+            Decision::Always => Self::Always(scope),
+            Decision::No => Self::No { reason },
+            Decision::Words => Self::Words(words.unwrap_or_default()),
+            Decision::Cancel => Self::Cancel,
+        }
+    }
 }
 
 /// The question in the form of the protocol.

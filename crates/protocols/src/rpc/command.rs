@@ -15,11 +15,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::approvals::{Answer, Approvals};
+use super::approvals::Approvals;
 use super::choices::{changes, set_mode, set_model, set_thinking, thinking};
 use super::reply::Compacted;
 use super::request::{
-    Approve, Block, Command, Compact, Decision, Export, Fork, GetMessages, KillJob, ListModels,
+    Approve, Block, Command, Compact, Export, Fork, GetMessages, KillJob, ListModels,
     Memory, Message, Name, Prompt, Rename, Request, Spoken, Undo, described,
 };
 use super::{bash, stats};
@@ -188,15 +188,8 @@ impl Controller {
     }
 
     fn approve(&self, session: &Session, answer: Approve) -> Result<Value, CliError> {
-        let Approve { tool_call_id, decision, scope, reason, words } = answer;
-        let given = match decision {
-            Decision::Once => Answer::Once,
-            Decision::Always => Answer::Always(scope),
-            Decision::No => Answer::No { reason },
-            Decision::Words => Answer::Words(words.unwrap_or_default()),
-            Decision::Cancel => Answer::Cancel,
-        };
-        self.approvals.answer(session.key().as_str(), &tool_call_id, given)?;
+        let id = answer.tool_call_id.clone();
+        self.approvals.answer(session.key().as_str(), &id, answer.into())?;
         Ok(Value::Null)
     }
 
