@@ -112,7 +112,7 @@ fn json_is_one_event_per_line_and_nothing_else() {
         *start,
         json!({
             "type": "tool_start", "toolName": "bash", "toolCallId": "call_1", "arguments": {"command": "echo found"},
-            "session": session, "run": run
+            "session": session, "run": run, "mode": "auto"
         })
     );
     let [.., done, end] = events.as_slice() else { panic!("{events:?}") };
@@ -120,7 +120,7 @@ fn json_is_one_event_per_line_and_nothing_else() {
     assert_eq!(done["result"]["iterations"], 2);
     assert_eq!(
         *end,
-        json!({"type": "run_end", "outcome": "answered", "session": session, "run": run})
+        json!({"type": "run_end", "outcome": "answered", "session": session, "run": run, "mode": "auto"})
     );
     assert_eq!(output.stderr(), "");
 }
