@@ -2,16 +2,15 @@
 
 use std::str::FromStr;
 
-use myclaw_engine::{Mode, RunEvent, SessionMode};
+use myclaw_engine::{Mode, SessionMode};
 use myclaw_session::{Catalog, FORKED_FROM, MODE, MetaPatch, SessionError, SessionKey, UpdatedAt};
 use serde_json::Value;
 
-use crate::blocking::blocking;
-use crate::session::{Session, SessionEvent};
 use crate::{AgentError, SessionConfig};
 
 /// Most forks between a session and the one that it has its mode from.
 const MOST_FORKS: usize = 32;
+
 /// The mode that was chosen for a stored session. A fork has that of the session that it was made from.
 ///
 /// # Errors
@@ -85,28 +84,5 @@ impl SessionConfig {
             Mode::Ask => 1,
             Mode::Auto | Mode::Sandbox => 2,
         })
-    }
-}
-
-impl Session {
-    /// The permission mode in force.
-    pub fn mode(&self) -> Mode {
-        self.config().mode.get()
-    }
-
-    /// Changes the permission mode, whether or not the session works: from the next call on. The sandbox begins and ends with
-    /// the next message.
-    ///
-    /// # Errors
-    /// The change cannot be stored. It counts for this process all the same.
-    pub async fn set_mode(&self, mode: Mode) -> Result<(), AgentError> {
-        let config = self.config();
-        let changing = config.clone();
-        let stored = blocking(move || changing.change_mode(mode)).await;
-        let event = RunEvent::mode_changed(config.session_key.clone(), mode);
-        if !config.publish(&event) {
-            self.emit(SessionEvent::Run(&event));
-        }
-        stored?
     }
 }

@@ -66,7 +66,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// That of a call which these rules ask about.
-    fn of_reasons(reasons: Vec<String>) -> Self {
+    fn of_reasons(reasons: &[String]) -> Self {
         match reasons.is_empty() {
             true => Self::Allowed,
             false => Self::NeedsApproval(reasons.join("; ")),
@@ -259,7 +259,7 @@ impl Permissions {
                 denied @ Verdict::Denied(_) => return denied,
             }
         }
-        Verdict::of_reasons(reasons)
+        Verdict::of_reasons(&reasons)
     }
 
     /// The verdict on a call of `tool` by `model` (`provider/model`) that does what `subject` says.
@@ -304,7 +304,7 @@ impl Permissions {
             }
         }
         reasons.extend(tools.asks(tool).map(|rule| rule.to_string()));
-        Verdict::of_reasons(reasons)
+        Verdict::of_reasons(&reasons)
     }
 
     /// All variables of a command that count.

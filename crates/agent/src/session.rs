@@ -27,6 +27,7 @@ use crate::{
 mod asked_by_program;
 mod event;
 mod jobs;
+mod mode;
 mod model;
 mod remark;
 mod send;
