@@ -41,7 +41,9 @@ pub(crate) use bounds::BoundsArgs;
 pub(crate) use channels::{
     AddChannelArgs, ChannelKind, ChannelsArgs, ChannelsCommand, PairingArgs, PairingCommand,
 };
-pub(crate) use cluster::{ClusterArgs, ClusterCommand, StoreArgs, StoreCommand};
+pub(crate) use cluster::{ClusterArgs, StoreArgs};
+#[cfg(feature = "postgres")]
+pub(crate) use cluster::{ClusterCommand, StoreCommand};
 pub(crate) use config::{ConfigArgs, ConfigCommand};
 pub(crate) use cron::{CronArgs, CronCommand, JobArgs};
 pub(crate) use devices::{DeviceScope, DevicesArgs, DevicesCommand};

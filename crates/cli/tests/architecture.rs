@@ -487,7 +487,7 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
     ),
 ];
 /// The crates that run outside of every sandbox and work in directories of others.
-const OUTSIDE: [&str; 14] = [
+const OUTSIDE: [&str; 15] = [
     "engine",
     "agent",
     "mcp",

@@ -243,6 +243,14 @@ pub(super) fn parse(text: &str, others: impl FnOnce() -> Vec<String>) -> Parsed 
     }
     let (name, argument) = trimmed.split_once(char::is_whitespace).unwrap_or((trimmed, ""));
     let argument = Some(argument.trim().to_owned()).filter(|argument| !argument.is_empty());
+    slash_command(name, argument, others)
+}
+
+fn slash_command(
+    name: &str,
+    argument: Option<String>,
+    others: impl FnOnce() -> Vec<String>,
+) -> Parsed {
     match (name, argument) {
         ("/help" | "/?", None) => Parsed::Command(Command::Help),
         ("/retry", None) => Parsed::Command(Command::Retry),
@@ -281,7 +289,9 @@ pub(super) fn parse(text: &str, others: impl FnOnce() -> Vec<String>) -> Parsed 
                 "/queue lists the waiting messages; /queue drop NUMBER takes one back".to_owned(),
             ),
         },
-        ("/goal", argument) => Parsed::Command(Command::Goal(GoalOrder::parse(argument))),
+        ("/goal", argument) => {
+            Parsed::Command(Command::Goal(GoalOrder::parse(argument.as_deref())))
+        }
         ("/diff", None) => Parsed::Command(Command::Diff),
         ("/questions", None) => Parsed::Command(Command::Questions),
         ("/undo", None) => Parsed::Command(Command::Undo(Direction::Undo)),

@@ -30,8 +30,8 @@ pub(super) enum GoalOrder {
 }
 
 impl GoalOrder {
-    pub(super) fn parse(argument: Option<String>) -> Self {
-        match argument.as_deref() {
+    pub(super) fn parse(argument: Option<&str>) -> Self {
+        match argument {
             None => Self::Show,
             Some("stop" | "clear" | "off") => Self::Stop,
             Some("resume" | "continue") => Self::Resume,

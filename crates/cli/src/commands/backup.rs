@@ -53,17 +53,18 @@ pub(crate) fn run(args: &BackupArgs) -> Result<(), CliError> {
                 "standard output is a terminal; name a file, or use a pipe",
             ));
         }
-        let (contents, mut to) =
-            create(source, io::stdout().lock(), passphrase.as_ref()).map_err(failed)?;
+        let (contents, mut to) = create(source, io::stdout().lock(), passphrase.as_ref())
+            .map_err(|error| failed(&error))?;
         to.flush().map_err(|error| CliError::output(&error))?;
         report(&args.file, &contents);
         return Ok(());
     }
     refuse_place(&args.file, state)?;
-    let unwritable = |error| failed(BackupError::Unwritable(error));
+    let unwritable = |error| failed(&BackupError::Unwritable(error));
     let name = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let file = NewFile::in_directory(&parent_of(&args.file), &name).map_err(unwritable)?;
-    let (contents, file) = create(source, file, passphrase.as_ref()).map_err(failed)?;
+    let (contents, file) =
+        create(source, file, passphrase.as_ref()).map_err(|error| failed(&error))?;
     file.put_at_free(&args.file, Durability::Synced).map_err(unwritable)?;
     report(&args.file, &contents);
     Ok(())
@@ -206,15 +207,18 @@ fn refuse_place(file: &Path, state: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
+/// What is done with an open backup.
+type Reading<'a, T> = dyn FnMut(&mut dyn Read, Option<&Passphrase>) -> Result<T, BackupError> + 'a;
+
 /// Opens a backup, and asks for its passphrase if it is encrypted and there is a terminal.
 fn with_passphrase<T>(
     file: &Path,
     args: &PassphraseArgs,
-    read: &mut dyn FnMut(&mut dyn Read, Option<&Passphrase>) -> Result<T, BackupError>,
+    read: &mut Reading<'_, T>,
 ) -> Result<T, CliError> {
     let given = args.passphrase_file.as_deref().map(passphrase_in).transpose()?;
     if is_dash(file) {
-        return read(&mut io::stdin().lock(), given.as_ref()).map_err(failed);
+        return read(&mut io::stdin().lock(), given.as_ref()).map_err(|error| failed(&error));
     }
     let open = || {
         File::open(file)
@@ -223,9 +227,9 @@ fn with_passphrase<T>(
     match read(&mut open()?, given.as_ref()) {
         Err(BackupError::Encrypted) if io::stdin().is_terminal() => {
             let typed = Passphrase::new(&read_unseen("passphrase of the backup (not shown): ")?);
-            read(&mut open()?, typed.as_ref()).map_err(failed)
+            read(&mut open()?, typed.as_ref()).map_err(|error| failed(&error))
         }
-        done => done.map_err(failed),
+        done => done.map_err(|error| failed(&error)),
     }
 }
 
@@ -260,7 +264,7 @@ fn passphrase_in(file: &Path) -> Result<Passphrase, CliError> {
         .ok_or_else(|| CliError::usage(format!("the first line of {} is empty", file.display())))
 }
 
-fn failed(error: BackupError) -> CliError {
+fn failed(error: &BackupError) -> CliError {
     match error {
         BackupError::Occupied(_) | BackupError::Encrypted | BackupError::WrongPassphrase => {
             CliError::usage(error.to_string())

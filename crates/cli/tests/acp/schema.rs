@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1::{
     Error, InitializeResponse, JsonRpcMessage, ListSessionsResponse, LoadSessionResponse,
     NewSessionResponse, Notification, PromptResponse, ReadTextFileRequest, Request,
     RequestPermissionRequest, Response, ResumeSessionResponse, SessionNotification,
-    SetSessionConfigOptionResponse, WriteTextFileRequest,
+    SetSessionConfigOptionResponse, SetSessionModeResponse, WriteTextFileRequest,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -52,6 +52,7 @@ pub(crate) fn check(output: &str, methods: &HashMap<String, String>) {
             "session/list" => round_trip::<Response<ListSessionsResponse>>(&message),
             "session/close" => round_trip::<Response<CloseSessionResponse>>(&message),
             "session/delete" => round_trip::<Response<DeleteSessionResponse>>(&message),
+            "session/set_mode" => round_trip::<Response<SetSessionModeResponse>>(&message),
             "session/prompt" => round_trip::<Response<PromptResponse>>(&message),
             "session/set_config_option" => {
                 round_trip::<Response<SetSessionConfigOptionResponse>>(&message);

@@ -21,9 +21,7 @@ fn answer(request: &RecordedRequest, number: usize) -> Step {
     let reply = Reply::anthropic();
     let reply = if last.contains("summar") && !last.contains("tool_result") {
         reply.text("They planned.")
-    } else if last.contains("write first") {
-        reply.tool_call(id, "write", json!({"path": "made.txt", "content": "x"}))
-    } else if last.contains("has approved the plan") {
+    } else if last.contains("write first") || last.contains("has approved the plan") {
         reply.tool_call(id, "write", json!({"path": "made.txt", "content": "x"}))
     } else if last.contains("the user said no") || last.contains("plan it") {
         reply.tool_call(id, "update_plan", plan(["in_progress", "pending"]))

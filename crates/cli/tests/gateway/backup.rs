@@ -14,6 +14,9 @@ const SESSIONS: u64 = 3;
 /// Restores that are killed in a quick run.
 const DEFAULT_KILLS: u64 = 12;
 
+/// The number and the id of each message, by session.
+type Messages = HashMap<u64, Vec<(u64, String)>>;
+
 fn myclaw(home: &TempHome, arguments: &[&str]) -> std::process::Command {
     let mut command = home.command(env!("CARGO_BIN_EXE_myclaw"));
     command.env("MYCLAW_LOCAL_SERVERS", "none").args(arguments);
@@ -38,7 +41,7 @@ fn a_backup_under_load_holds_every_message_exactly_once() {
     let gateway = bench.start();
     let (promised, is_over) = (Promised::default(), AtomicBool::new(false));
     let next = AtomicU64::new(0);
-    let made: Vec<(String, HashMap<u64, Vec<(u64, String)>>)> = thread::scope(|scope| {
+    let made: Vec<(String, Messages)> = thread::scope(|scope| {
         for session in 0..SESSIONS {
             let (client, promised, is_over, next) = (&gateway.client, &promised, &is_over, &next);
             scope.spawn(move || talk(client, session, promised, is_over, next));

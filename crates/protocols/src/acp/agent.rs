@@ -272,8 +272,7 @@ impl Agent {
         // The sessions of a program share its MCP servers.
         session_config.home = session_config.home.with_servers_of(&self.stored_sessions.home);
         session_config.session_key = key.clone();
-        let mut session_config =
-            session_config.in_mode(self.args.mode).map_err(|error| failed(error))?;
+        let mut session_config = session_config.in_mode(self.args.mode).map_err(failed)?;
         session_config.directory = Some(directory.clone());
         let (servers, problems) = opening.servers();
         session_config.editor_servers = servers;

@@ -19,8 +19,8 @@ use super::approvals::Approvals;
 use super::choices::{changes, set_mode, set_model, set_thinking, thinking};
 use super::reply::Compacted;
 use super::request::{
-    Approve, Block, Command, Compact, Export, Fork, GetMessages, KillJob, ListModels,
-    Memory, Message, Name, Prompt, Rename, Request, Spoken, Undo, described,
+    Approve, Block, Command, Compact, Export, Fork, GetMessages, KillJob, ListModels, Memory,
+    Message, Name, Prompt, Rename, Request, Spoken, Undo, described,
 };
 use super::{bash, stats};
 use crate::content::picture;

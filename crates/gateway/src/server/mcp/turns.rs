@@ -12,7 +12,7 @@ use myclaw_agent::mcp::serve::{
 use myclaw_agent::mcp::{served_answer, served_question};
 use myclaw_delivery::delivery::{SpeakCall, Speech};
 use myclaw_delivery::message::NewMessage;
-use myclaw_delivery::questions::{Answer, FullAnswer};
+use myclaw_delivery::questions::FullAnswer;
 use myclaw_delivery::route::Route;
 use myclaw_delivery::rows::{Incoming, MessageId, MessageState, Origin};
 use myclaw_session::SessionKey;
