@@ -29,6 +29,7 @@ use myclaw_front::runtime;
 use myclaw_front::terminal::{
     Keyboard, PasteMarks, Size, Style, StyledLine, escaped, suspend, wrapped,
 };
+use myclaw_front::time::local_minute;
 use view::View;
 
 mod command;
@@ -352,4 +353,23 @@ async fn read(keyboard: &mut Option<Keyboard>) -> io::Result<Vec<u8>> {
 /// The text of a field, empty if there is none.
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
+}
+
+/// Lists the sessions of the gateway.
+fn show_sessions(found: &Value, current: &str, display: &Display) {
+    let rows = found["sessions"].as_array().into_iter().flatten();
+    let rows: Vec<Vec<String>> = rows
+        .map(|session| {
+            let mark = if text(session, "key") == current { "*" } else { " " };
+            let updated = session["updatedAt"].as_u64().unwrap_or(0);
+            vec![
+                format!("{mark} {}", text(session, "name")),
+                local_minute(updated),
+                text(session, "model").to_owned(),
+            ]
+        })
+        .collect();
+    for line in myclaw_front::print::columns(&rows) {
+        display.say(Style::Dim, &line);
+    }
 }

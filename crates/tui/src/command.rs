@@ -7,7 +7,7 @@ use myclaw_tools::Direction;
 
 use super::goal::GoalOrder;
 use super::jobs::killed_id;
-use super::talk::queue_number;
+use super::queue;
 use myclaw_front::servers::ServerCommand;
 
 mod elsewhere;
@@ -283,7 +283,7 @@ fn slash_command(
         ("/compact", focus) => Parsed::Command(Command::Compact(focus)),
         ("/skill" | "/skills", argument) => Parsed::Command(Command::Skill(argument)),
         ("/queue", None) => Parsed::Command(Command::Queue(None)),
-        ("/queue", Some(argument)) => match queue_number(&argument) {
+        ("/queue", Some(argument)) => match queue::number(&argument) {
             Some(number) => Parsed::Command(Command::Queue(Some(number))),
             None => Parsed::Unknown(
                 "/queue lists the waiting messages; /queue drop NUMBER takes one back".to_owned(),

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use myclaw_agent::{JobWake, Session};
+use myclaw_engine::{AgentRunEvent, RunEvent};
 use myclaw_tools::JobRecord;
 use tokio::sync::Notify;
 
+use myclaw_front::print::note;
 use myclaw_front::report::first_line;
+use myclaw_front::terminal::escaped;
 
 /// Fires when the message about a job's end waits in one of the chat's sessions.
 #[derive(Clone, Default)]
@@ -58,4 +61,11 @@ pub(super) async fn kill(session: &Session, id: &str) -> String {
 pub(super) fn killed_id(argument: &str) -> Option<String> {
     let id = argument.strip_prefix("kill ")?.trim();
     (!id.is_empty()).then(|| id.to_owned())
+}
+
+/// Prints a notice of jobs that the end of the chat ends.
+pub(super) fn print_notice(event: &RunEvent) {
+    if let AgentRunEvent::Notice(notice) = &event.kind {
+        note(format_args!("myclaw: {}", escaped(&notice.to_string())));
+    }
 }

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use myclaw_agent::{Driver, Foreground, Session, engine};
-use myclaw_engine::{AgentRunEvent, Approver, Bound, EventCallback, RunEvent, RunResult};
+use myclaw_engine::{Approver, Bound, EventCallback, RunResult};
 use myclaw_llm::ContentBlock;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -60,6 +60,7 @@ mod outputs;
 mod pastes;
 mod paths;
 mod plan_lines;
+mod queue;
 mod shell;
 mod shown;
 mod skill;
@@ -104,7 +105,7 @@ pub fn run(args: &ChatArgs) -> Result<(), CliError> {
         if let View::Terminal = chat.view {
             set_title(Title::Restore);
         }
-        chat.session.config().close_jobs(&|event| print_notice(&event)).await;
+        chat.session.config().close_jobs(&|event| jobs::print_notice(&event)).await;
         outcome
     })?
 }
@@ -474,13 +475,6 @@ fn put_line(line: &str) -> Result<(), CliError> {
     writeln!(stdout, "{line}")
         .and_then(|()| stdout.flush())
         .map_err(|error| CliError::output(&error))
-}
-
-/// Prints a notice of the program itself.
-fn print_notice(event: &RunEvent) {
-    if let AgentRunEvent::Notice(notice) = &event.kind {
-        note(format_args!("myclaw: {}", escaped(&notice.to_string())));
-    }
 }
 
 /// Whether lines can be edited and drawn on a terminal.

@@ -11,7 +11,7 @@ use myclaw_tools::WhichTurn;
 use super::command::Command;
 use super::facts::Facts;
 use super::input::Wake;
-use super::{Chat, View, jobs, put_line, talk};
+use super::{Chat, View, jobs, put_line, queue, talk};
 use myclaw_front::exit::CliError;
 use myclaw_front::mode::{change_mode, next_mode};
 use myclaw_front::model::{change_model, change_thinking};
@@ -75,10 +75,10 @@ impl Chat {
             Command::Resume => self.choose_session().await,
             Command::Queue(None) => {
                 let pending = self.session.pending().await?;
-                self.say(&talk::list(&pending))
+                self.say(&queue::list(&pending))
             }
             Command::Queue(Some(number)) => {
-                let answer = talk::drop_one(&self.session, number).await?;
+                let answer = queue::drop_one(&self.session, number).await?;
                 self.say(&answer)
             }
             Command::Undo(direction) => {

@@ -14,7 +14,7 @@ use super::display::{Display, Drawing, Queued};
 use super::facts::Facts;
 use super::outputs::{Common, IsShown};
 use super::typed::{Key, SendKey, SentLine, TypedLine};
-use super::{clipboard, custom, jobs};
+use super::{clipboard, custom, jobs, queue};
 use myclaw_front::approval::{Answer, Asked, asking, lines, read_answer};
 use myclaw_front::attachments::{self, Attachment};
 use myclaw_front::exit::CliError;
@@ -347,7 +347,7 @@ impl OpenQuestions {
 async fn queued(session: &Session) -> Vec<Queued> {
     let pending = session.pending().await.unwrap_or_default();
     let line = |message: &PendingMessage| {
-        format!("{}: {}", when(message), first_line(&joined_text(&message.content, " ")))
+        format!("{}: {}", queue::when(message), first_line(&joined_text(&message.content, " ")))
     };
     pending
         .iter()
@@ -379,8 +379,8 @@ async fn act(
             session.enqueue(kind, content).await?;
             Ok(answer.join("\n"))
         }
-        Talk::ShowQueue => Ok(list(&session.pending().await?)),
-        Talk::Drop(number) => drop_one(session, number).await,
+        Talk::ShowQueue => Ok(queue::list(&session.pending().await?)),
+        Talk::Drop(number) => queue::drop_one(session, number).await,
         Talk::Jobs => Ok(jobs::list(session).await),
         Talk::Kill(id) => Ok(jobs::kill(session, &id).await),
         Talk::Model(name) => change_model(session, &name).await,
@@ -427,7 +427,7 @@ fn parse(line: SentLine, at_the_prompt: impl FnOnce(&str) -> Parsed) -> Talk {
     match (name, argument.trim()) {
         ("/later", later) if !later.is_empty() => Talk::Say(QueuedKind::FollowUp, later.to_owned()),
         ("/queue", "") => Talk::ShowQueue,
-        ("/queue", argument) => queue_number(argument).map_or(Talk::Help, Talk::Drop),
+        ("/queue", argument) => queue::number(argument).map_or(Talk::Help, Talk::Drop),
         ("/jobs", "") => Talk::Jobs,
         ("/jobs", argument) => jobs::killed_id(argument).map_or(Talk::Help, Talk::Kill),
         ("/model", name) if !name.is_empty() => Talk::Model(name.to_owned()),
@@ -457,44 +457,6 @@ pub(super) fn show_thinking(common: &Common, word: &str) -> Option<&'static str>
         }
         _ => None,
     }
-}
-
-/// When a waiting message is read.
-fn when(message: &PendingMessage) -> &'static str {
-    match message.kind {
-        QueuedKind::Steer | QueuedKind::Interrupt => "next",
-        QueuedKind::FollowUp | QueuedKind::Collect => "later",
-        QueuedKind::Overflow => "dropped",
-    }
-}
-
-/// The number in `drop NUMBER`.
-pub(super) fn queue_number(argument: &str) -> Option<usize> {
-    argument.strip_prefix("drop")?.trim().parse().ok()
-}
-
-/// The waiting messages, numbered from 1.
-pub(super) fn list(pending: &[PendingMessage]) -> String {
-    if pending.is_empty() {
-        return "nothing waits".to_owned();
-    }
-    let line = |(at, message): (usize, &PendingMessage)| {
-        let when = when(message);
-        format!("{:>3}  {when:<7}  {}", at + 1, first_line(&joined_text(&message.content, " ")))
-    };
-    pending.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// Takes a message back.
-pub(super) async fn drop_one(session: &Session, number: usize) -> Result<String, CliError> {
-    let pending = session.pending().await?;
-    let Some(message) = number.checked_sub(1).and_then(|at| pending.get(at)) else {
-        return Ok(format!("there is no message {number}; /queue lists the waiting messages"));
-    };
-    Ok(match session.take_back(message.id).await? {
-        true => format!("taken back: {}", first_line(&joined_text(&message.content, " "))),
-        false => "the agent has read it already".to_owned(),
-    })
 }
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ fn inflict(
         }
         Fault::Pause => {
             let child = &gateway.as_ref().unwrap().child;
-            child.signal(Signal::Stop);
+            child.signal(Signal::Pause);
             thread::sleep(TOO_LONG);
             child.signal(Signal::Continue);
         }

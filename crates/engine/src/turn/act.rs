@@ -27,6 +27,8 @@ use tracing::{Instrument, debug, info_span};
 
 use report::{emit_end, emit_start, result_message};
 
+pub(super) use report::append_result;
+
 use super::approval_gate::ApprovalGate;
 use super::repetition::Repetition;
 use super::result_text::MessageRoom;
@@ -490,13 +492,4 @@ async fn let_hooks_change(run: &RunContext, call: &PreparedCall, output: &mut To
 async fn abort_grace_is_over(run: &RunContext) {
     run.cancel.cancelled().await;
     run.clock.sleep(ABORT_GRACE).await;
-}
-
-pub(super) fn append_result(
-    shared: &mut Shared,
-    call: &ToolCall,
-    output: ToolOutput,
-) -> Result<(), RunError> {
-    let timestamp = shared.now_ms();
-    Ok(shared.log.append(result_message(call, output, timestamp))?)
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::command::{self, Command};
 use super::link::{Link, News};
-use super::{Talk, text};
+use super::{Talk, show_sessions, text};
 use crate::display::Display;
 use crate::shown::Shown;
 use crate::talk::WAITING;
@@ -17,7 +17,6 @@ use myclaw_front::approval::{Answer, asking, lines, read_answer};
 use myclaw_front::exit::CliError;
 use myclaw_front::report::first_line;
 use myclaw_front::terminal::{Style, StyledLine};
-use myclaw_front::time::local_minute;
 
 /// Most own messages that are recognised in the history.
 const MOST_RECENT: usize = 100;
@@ -482,22 +481,4 @@ fn params_of(answer: Answer, question: &Question) -> Option<Value> {
 
 fn waiting_message(message: &Value) -> (String, String) {
     (text(message, "messageId").to_owned(), text(message, "text").to_owned())
-}
-
-fn show_sessions(found: &Value, current: &str, display: &Display) {
-    let rows = found["sessions"].as_array().into_iter().flatten();
-    let rows: Vec<Vec<String>> = rows
-        .map(|session| {
-            let mark = if text(session, "key") == current { "*" } else { " " };
-            let updated = session["updatedAt"].as_u64().unwrap_or(0);
-            vec![
-                format!("{mark} {}", text(session, "name")),
-                local_minute(updated),
-                text(session, "model").to_owned(),
-            ]
-        })
-        .collect();
-    for line in myclaw_front::print::columns(&rows) {
-        display.say(Style::Dim, &line);
-    }
 }

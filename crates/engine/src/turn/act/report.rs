@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use myclaw_llm::{ContentBlock, Message, ToolCall, ToolResultMessage, joined_text};
 
-use crate::turn::RunContext;
-use crate::{AgentRunEvent, ToolOutput};
+use crate::turn::{RunContext, Shared};
+use crate::{AgentRunEvent, RunError, ToolOutput};
 
 pub(super) fn result_message(call: &ToolCall, output: ToolOutput, timestamp: u64) -> Message {
     Message::ToolResult(ToolResultMessage {
@@ -42,4 +42,13 @@ impl ToolOutput {
     pub(in crate::turn) fn error(text: impl Into<String>) -> Self {
         Self { content: vec![ContentBlock::text(text)], details: None, is_error: true }
     }
+}
+
+pub(in crate::turn) fn append_result(
+    shared: &mut Shared,
+    call: &ToolCall,
+    output: ToolOutput,
+) -> Result<(), RunError> {
+    let timestamp = shared.now_ms();
+    Ok(shared.log.append(result_message(call, output, timestamp))?)
 }
