@@ -3,13 +3,17 @@
 use std::str::FromStr;
 
 use myclaw_engine::{Mode, SessionMode};
-use myclaw_session::{Catalog, FORKED_FROM, MODE, MetaPatch, SessionError, SessionKey, UpdatedAt};
+use myclaw_session::{
+    Catalog, FORKED_FROM, MODE, MetaPatch, Role, SessionError, SessionKey, UpdatedAt,
+};
 use serde_json::Value;
 
 use crate::{AgentError, SessionConfig};
 
 /// Most forks between a session and the one that it has its mode from.
 const MOST_FORKS: usize = 32;
+/// Most messages at the end of a session among which one of the user is looked for.
+const MOST_LAST_MESSAGES: usize = 200;
 
 /// The mode that was chosen for a stored session. A fork has that of the session that it was made from.
 ///
@@ -24,13 +28,18 @@ pub(crate) fn stored_mode(
         if !catalog.exists(&key) {
             return Ok(None);
         }
-        let Some(extra) = catalog.entry(&key)?.and_then(|entry| entry.extra) else {
-            return Ok(None);
+        let entry = match catalog.entry(&key) {
+            Ok(entry) => entry,
+            // No session depends on the list.
+            Err(error) => {
+                tracing::warn!(%error, session = key.as_str(), "the mode is taken from the session's messages");
+                return mode_of_messages(catalog, &key);
+            }
         };
+        let Some(extra) = entry.and_then(|entry| entry.extra) else { return Ok(None) };
         let field = |name: &str| extra.get(name).and_then(Value::as_str);
         if let Some(name) = field(MODE) {
-            // A later version may know more modes. None of them may become one that allows more.
-            return Ok(Some(Mode::from_str(name).unwrap_or(Mode::ReadOnly)));
+            return Ok(Some(named(name)));
         }
         match field(FORKED_FROM).and_then(|parent| parent.parse().ok()) {
             Some(parent) => key = parent,
@@ -38,6 +47,21 @@ pub(crate) fn stored_mode(
         }
     }
     Ok(None)
+}
+
+/// A later version may know more modes. None of them may become one that allows more.
+fn named(name: &str) -> Mode {
+    Mode::from_str(name).unwrap_or(Mode::ReadOnly)
+}
+
+/// The mode that the newest of the last messages of a user names.
+fn mode_of_messages(catalog: &dyn Catalog, key: &SessionKey) -> Result<Option<Mode>, SessionError> {
+    let Some(session) = catalog.read(key)? else { return Ok(None) };
+    let last = session.messages_before(None, MOST_LAST_MESSAGES)?.unwrap_or_default();
+    let of_user = last.iter().rev().filter(|message| message.role == Role::User);
+    let mut named_modes =
+        of_user.filter_map(|message| message.meta.as_ref()?.field::<String>(MODE));
+    Ok(named_modes.next().map(|name| named(&name)))
 }
 
 impl SessionConfig {

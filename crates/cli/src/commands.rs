@@ -1,10 +1,9 @@
 //! The commands except for the chat. Each does one thing, prints and ends.
 
-use std::fs;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use myclaw_files::is_locked;
+use myclaw_files::{EntryKind, SharedDirectory, is_locked, parent_of};
 use myclaw_front::exit::CliError;
 
 pub(crate) mod approvals;
@@ -69,11 +68,24 @@ fn refuse_if_in_use(places: &[PathBuf]) -> Result<(), CliError> {
 
 /// A lock file in a place that a process holds.
 fn held_lock(place: &Path) -> Option<PathBuf> {
-    let metadata = fs::symlink_metadata(place).ok()?;
-    if metadata.is_dir() {
-        let entries = fs::read_dir(place).ok()?.flatten();
-        return entries.map(|entry| entry.path()).find_map(|path| held_lock(&path));
+    if let Ok(directory) = SharedDirectory::open(&parent_of(place))
+        && let Ok(inside) = directory.directory(place.file_name()?)
+    {
+        return held_lock_in(&inside);
     }
-    let is_lock = metadata.is_file() && place.extension().is_some_and(|end| end == "lock");
+    let is_lock = place.extension().is_some_and(|end| end == "lock");
     (is_lock && is_locked(place).is_ok_and(|is_held| is_held)).then(|| place.to_owned())
+}
+
+fn held_lock_in(directory: &SharedDirectory) -> Option<PathBuf> {
+    let names = directory.names(usize::MAX, |_| true).ok()?.names;
+    names.iter().find_map(|name| match directory.facts(name).ok()??.kind {
+        EntryKind::Directory => held_lock_in(&directory.directory(name).ok()?),
+        EntryKind::File => {
+            let path = directory.path().join(name);
+            let is_lock = path.extension().is_some_and(|end| end == "lock");
+            (is_lock && is_locked(&path).is_ok_and(|is_held| is_held)).then_some(path)
+        }
+        EntryKind::Link | EntryKind::Special => None,
+    })
 }

@@ -295,8 +295,8 @@ fn what_the_agent_passes_on_is_for_programs_outside_of_the_workspace() {
 
 /// How many modules of a crate import themselves over others. All other crates have none, and these numbers only shrink.
 const IN_CIRCLES: [(&str, usize); 16] = [
-    ("tui", 6),
-    ("protocols", 8),
+    ("tui", 2),
+    ("protocols", 7),
     ("host", 17),
     ("runner", 3),
     ("mcp", 4),
@@ -439,6 +439,7 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
     (
         "at a path that the owner has typed or written into the config, who may mean a link",
         &[
+            "cli/src/commands/backup.rs",
             "agent/src/key_lookup.rs",
             "agent/src/mcp/import.rs",
             "agent/src/secrets.rs",

@@ -8,6 +8,7 @@ pub mod approval;
 pub mod args;
 pub mod attachments;
 pub mod coming_call;
+mod command_text;
 pub mod custom_commands;
 pub mod exit;
 pub mod home;

@@ -1,7 +1,7 @@
 //! Requests that the program words for the user: commands whose text is the message. A file of the user with the same name comes
 //! first.
 
-use crate::custom_commands::filled;
+use crate::command_text::filled;
 
 /// The commands, and the text of each.
 const REQUESTS: [(&str, &str); 2] =

@@ -74,8 +74,9 @@ pub(crate) fn run(args: &BackupArgs) -> Result<(), CliError> {
 pub(crate) fn restore(args: &RestoreArgs) -> Result<(), CliError> {
     let home = find_home()?;
     let state = home.paths.state_dir();
-    if state.is_dir() {
-        refuse_if_in_use(&[state.to_owned()])?;
+    // A link to it is allowed.
+    if let Ok(real) = fs::canonicalize(state) {
+        refuse_if_in_use(&[real])?;
     }
     let restored = with_passphrase(&args.file, &args.passphrase, &mut |from, passphrase| {
         myclaw_backup::restore(from, passphrase, state, args.replace)

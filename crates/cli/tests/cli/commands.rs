@@ -85,7 +85,6 @@ fn a_word_that_looks_like_a_command_is_no_message() {
         (&["remember"], "myclaw memory add"),
         (&["exec", "list the files"], "myclaw run"),
         (&["forget", "x"], "myclaw memory forget"),
-        (&["backup", "create", "now"], "~/.myclaw"),
         (&["security", "status"], "doctor --security"),
         (&["Login"], "myclaw auth add"),
         (&["UPDATE"], "docs/use/install.md"),

@@ -74,7 +74,16 @@ fn a_project_may_do_what_the_main_session_may_unless_the_config_sandboxes_it() {
     assert!(explained().contains("yes: it is not the main session"), "{}", explained());
     assert!(!root.join("../out").exists(), "the sandbox keeps commands in the project");
     let requests = server.requests();
-    let few = ["bash", "process", "read", "write", "edit", "memory_search", "memory_write"];
+    let few = [
+        "bash",
+        "process",
+        "read",
+        "write",
+        "edit",
+        "memory_search",
+        "memory_write",
+        "update_plan",
+    ];
     let allowed =
         |request| tools_of(request).iter().filter(|name| !few.contains(&name.as_str())).count();
     assert!(allowed(&requests[0]) > 3, "{:?}", tools_of(&requests[0]));
