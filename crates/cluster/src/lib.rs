@@ -7,7 +7,7 @@
 //! | workspaces, outputs of tools, background jobs, vectors of notes, keys | files of the machine, because commands and tools work with them there |
 //!
 //! The traits of these stores block, and `Store` does not. So their calls go through the thread that serves the connections
-//! of the sessions ([`Blocking`](blocking::Blocking)).
+//! of the sessions (`blocking::Blocking`).
 //!
 //! This crate does not know the gateway: what runs there gets a store and the name under which it claims things.
 #![forbid(unsafe_code)]

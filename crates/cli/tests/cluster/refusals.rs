@@ -104,8 +104,9 @@ fn a_message_that_cannot_be_stored_for_long_is_refused_until_the_database_is_bac
     let length = body.len();
     let request =
         format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+    // Each call of the store waits for half a minute.
     let mut stream = TcpStream::connect(("127.0.0.1", machine.port)).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(3 * PATIENCE)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
