@@ -322,7 +322,7 @@ const scenarios = {
     await say(page, "/help");
     await messages(page).getByText("/new begins a new session").waitFor();
     await say(page, "/status");
-    await messages(page).getByText(", which waits.").waitFor();
+    await messages(page).getByText(", which waits, in the mode auto.").waitFor();
     await say(page, "/stop");
     await messages(page).getByText("Nothing runs.").waitFor();
 

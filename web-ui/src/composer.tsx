@@ -141,6 +141,19 @@ export function Composer({ busy, mode, onMode, onSend, onStop }: Props) {
         <button type="button" class="icon-button" aria-label="Attach files" onClick={() => files.current?.click()}>
           <Icon name="picture" />
         </button>
+        <select
+          class="mode"
+          aria-label="Permission mode"
+          title={MODES[mode]}
+          value={mode}
+          onChange={(event) => onMode(event.currentTarget.value as Mode)}
+        >
+          {Object.entries(MODES).map(([name, meaning]) => (
+            <option key={name} value={name} title={meaning}>
+              {name}
+            </option>
+          ))}
+        </select>
         <textarea
           ref={area}
           rows={1}
@@ -161,19 +174,6 @@ export function Composer({ busy, mode, onMode, onSend, onStop }: Props) {
             }
           }}
         />
-        <select
-          class="mode"
-          aria-label="Permission mode"
-          title={MODES[mode]}
-          value={mode}
-          onChange={(event) => onMode(event.currentTarget.value as Mode)}
-        >
-          {Object.entries(MODES).map(([name, meaning]) => (
-            <option key={name} value={name} title={meaning}>
-              {name}
-            </option>
-          ))}
-        </select>
         {busy && (
           <button type="button" class="icon-button stop" aria-label="Stop" onClick={onStop}>
             <Icon name="stop" />
