@@ -58,12 +58,13 @@ fn tools_have_their_names_and_order() {
 }
 
 #[test]
-fn schemas_are_strict_and_complete() {
+fn schemas_are_complete() {
     for tool in all_tools() {
         let schema = tool.schema();
         assert!(!schema.description.is_empty(), "{}", schema.name);
         assert_eq!(schema.parameters["type"], "object", "{}", schema.name);
-        assert_eq!(schema.parameters["additionalProperties"], false, "{}", schema.name);
+        // The engine refuses other arguments anyway, so no request says that for each tool.
+        assert!(schema.parameters.get("additionalProperties").is_none(), "{}", schema.name);
         let properties = schema.parameters["properties"].as_object().unwrap();
         assert!(
             properties.values().all(|property| property["type"].is_string()),

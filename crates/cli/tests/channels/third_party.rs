@@ -85,7 +85,10 @@ fn telegram_test_api_delivers_and_shows_answers() {
     let gateway = bench.start();
     server.wait_for("&lt;m2&gt;");
     gateway.stop();
-    assert_eq!(server.said(), ["re: &lt;m1&gt;", "re: &lt;m2&gt;"]);
+    let mut said = server.said();
+    // It says so if it was killed before it knew that the answer had arrived.
+    said.retain(|text| !text.starts_with("I do not know whether an answer arrived"));
+    assert_eq!(said, ["re: &lt;m1&gt;", "re: &lt;m2&gt;"]);
     server.child.signal(Signal::Kill);
 }
 

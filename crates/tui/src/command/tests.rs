@@ -213,14 +213,6 @@ fn commands_of_other_agents_are_answered_with_and_without_an_argument() {
             "/theme solarized",
             "`myclaw config set terminal.theme dark` sets the colours, for the next chat",
         ),
-        (
-            "/plan",
-            "there is no plan mode yet; ask for a plan first, and say that no file may change",
-        ),
-        (
-            "/plan the trip",
-            "there is no plan mode yet; ask for a plan first, and say that no file may change",
-        ),
         ("/vim on", "the prompt has no keys of vi yet"),
         (
             "/btw why?",

@@ -142,8 +142,12 @@ fn what_a_project_puts_in_the_place_of_its_head_is_neither_followed_nor_waited_f
 
 #[test]
 fn what_limits_the_agent_stands_first_and_is_never_left_out() {
-    let mut status =
-        Status { short_model: "m".to_owned(), is_sandboxed: true, ..Status::default() };
+    let mut status = Status {
+        model: "m".to_owned(),
+        short_model: "m".to_owned(),
+        is_sandboxed: true,
+        ..Status::default()
+    };
     status.show_mode(Mode::Auto);
     assert_eq!(status.line(80), "sandboxed · m");
     status.show_mode(Mode::Sandbox);
