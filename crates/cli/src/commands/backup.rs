@@ -170,7 +170,8 @@ fn variable_of(path: &ConfigPath) -> String {
     name.trim_end_matches('_').to_owned()
 }
 
-/// Workspaces and key stores of agents that the config puts outside of the state directory.
+/// What the config puts outside of the state directory: workspaces and key stores of agents, and the database of several
+/// gateways.
 fn elsewhere(home: &Home) -> Vec<LeftOut> {
     let Ok(loaded) = myclaw_config::load_or_default(&home.environment) else { return Vec::new() };
     let config = &loaded.config;
