@@ -209,7 +209,8 @@ const scenarios = {
     await messages(page).getByText("no such luck").first().waitFor();
     await idle(page);
 
-    // Reloading, coming later and staying connected give the same.
+    // Reloading, coming later and staying connected give the same. What fails has no message of its own.
+    await eventually("no message is empty", async () => (await messages(page).locator(".message").allInnerTexts()).every((text) => text.trim()));
     const stayed = await transcript(page);
     await page.reload();
     await messages(page).getByText("no such luck").first().waitFor();
@@ -330,7 +331,7 @@ const scenarios = {
     await say(page, "please take long");
     await messages(page).getByText("word word").waitFor();
     await say(page, "/status");
-    await messages(page).getByText(", which works.").waitFor();
+    await messages(page).getByText(", which works, in the mode auto.").waitFor();
     await say(page, "/stop");
     await messages(page).getByText("Stopped.").waitFor();
     await idle(page);
