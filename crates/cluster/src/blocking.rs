@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use myclaw_store::{Store, StoreError};
+use myclaw_store::StoreError;
 use myclaw_store_postgres::{Address, Options, PostgresSessions, PostgresStore};
 
 /// A store of its own, which the thread of the sessions serves.
@@ -25,14 +25,6 @@ impl Blocking {
 
     /// Waits for `work`, which gets the store.
     pub(crate) fn wait<'s, T, F: Future<Output = T>>(
-        &'s self,
-        work: impl FnOnce(&'s dyn Store) -> F,
-    ) -> T {
-        self.sessions.wait_for(work(&self.store))
-    }
-
-    /// Waits for `work`, which gets what only this store can do.
-    pub(crate) fn with_postgres<'s, T, F: Future<Output = T>>(
         &'s self,
         work: impl FnOnce(&'s PostgresStore) -> F,
     ) -> T {

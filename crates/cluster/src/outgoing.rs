@@ -10,8 +10,8 @@ use std::time::Duration;
 use myclaw_files::{hex, now_ms};
 use myclaw_session::{Blob, BlobError, BlobLimits, Blobs, OpenBlob, checked_blob_name as checked};
 use myclaw_store::{
-    Batch, Change, Commit, MAX_VALUE_BYTES, Place, RecordId, Records, StoreError, Write, scan,
-    sweep,
+    Batch, Change, Commit, MAX_VALUE_BYTES, Place, RecordId, Records, Store as _, StoreError,
+    Write, scan, sweep,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};

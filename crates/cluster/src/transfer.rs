@@ -326,7 +326,7 @@ impl Waiting {
 
 impl crate::blocking::Blocking {
     fn wait_for_ids(&self) -> Result<Vec<myclaw_store::RecordId>, StoreError> {
-        self.with_postgres(async |store| store.ids(&Partition::MAIN).await)
+        self.wait(async |store| store.ids(&Partition::MAIN).await)
     }
 
     fn commit(&self, writes: Vec<Write>) -> Result<(), StoreError> {

@@ -11,7 +11,7 @@ use myclaw_llm::{
     Api, AssistantMessage, ContentBlock, Message, StopReason, TextContent, ToolResultMessage,
     Usage, UserMessage, joined_text,
 };
-use myclaw_session::{EntryId, Meta, Role, TranscriptMessage};
+use myclaw_session::{EntryId, Meta, Role, TAKEN_IDS, TranscriptMessage};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -19,9 +19,6 @@ use serde_json::{Map, Value, json};
 
 use crate::Mode;
 use crate::program::deciding_details;
-
-/// Field of a user row's meta: the ids of the waiting messages that it took in.
-const TAKEN_IDS: &str = "queuedIds";
 
 /// Field of a user row's meta: the program's remark that the message before it is no answer.
 pub(crate) const CORRECTION: &str = "correction";

@@ -88,6 +88,8 @@ pub const FIRST_WORDS: &str = "firstWords";
 pub const AUTOMATIC_TITLE: &str = "automaticTitle";
 /// Field of a session's entry in the index, in `extra`, and of the meta of a user's rows: the permission mode that was chosen.
 pub const MODE: &str = "mode";
+/// Field of the meta of a user's rows: the ids of the messages that the row took from the inbox.
+pub const TAKEN_IDS: &str = "queuedIds";
 
 /// Microseconds since `begun`, for logs.
 fn micros(begun: std::time::Instant) -> u64 {

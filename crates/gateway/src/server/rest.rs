@@ -13,7 +13,7 @@ use myclaw_delivery::message::NewMessage;
 use myclaw_delivery::questions::{AnswerError, FullAnswer};
 use myclaw_delivery::rows::{Incoming, MessageId, MessageState, Origin};
 use myclaw_gateway_client::{GatewayToken, gateway_directory, near};
-use myclaw_session::{EntryId, SessionError, TranscriptMessage};
+use myclaw_session::{EntryId, SessionError, TAKEN_IDS, TranscriptMessage};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -339,7 +339,7 @@ impl Server {
         let mut reports = Vec::new();
         for row in rows {
             let ids: Vec<MessageId> =
-                row.meta.as_ref().and_then(|meta| meta.field("queuedIds")).unwrap_or_default();
+                row.meta.as_ref().and_then(|meta| meta.field(TAKEN_IDS)).unwrap_or_default();
             for id in ids {
                 if let Some(Incoming {
                     state: MessageState::Reported { class, message, .. }, ..

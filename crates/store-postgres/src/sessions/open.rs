@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use myclaw_files::{hex, now_ms};
 use myclaw_session::{
-    Entry, Epoch, LockWait, LogEnd, OpenSession, SessionError, SessionKey, SyncHandle, Tail,
-    TailLimit, rows,
+    Entry, Epoch, LockWait, LogEnd, OpenSession, SessionError, SessionKey, SyncHandle, TAKEN_IDS,
+    Tail, TailLimit, rows,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio_postgres::types::Type;
@@ -19,8 +19,6 @@ use super::{sql, text_of};
 use crate::pool::Parameter;
 use crate::read::{number, stored};
 
-/// Field in the meta of a row with the ids of the messages that it takes from the inbox, as the engine writes it.
-const TAKEN_IDS: &str = "queuedIds";
 /// Between two looks whether a session is free.
 const PAUSE: Duration = Duration::from_millis(20);
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use myclaw_agent::approvals::Question;
 use myclaw_engine::{AlwaysScope, Mode};
+use myclaw_session::TAKEN_IDS;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -252,7 +253,7 @@ impl View {
         let after = place.map_or(0, |at| at + 1);
         let recent = std::mem::take(&mut self.recent);
         let is_own = |row: &Value| {
-            let mut ids = row["meta"]["queuedIds"].as_array().into_iter().flatten();
+            let mut ids = row["meta"][TAKEN_IDS].as_array().into_iter().flatten();
             ids.any(|id| recent.iter().any(|own| id == own.as_str()))
         };
         for row in &rows[after..] {

@@ -18,7 +18,7 @@ use futures_util::{StreamExt as _, stream};
 use myclaw_delivery::ledger::now_ms;
 use myclaw_delivery::rows::{Incoming, MessageId, MessageState};
 use myclaw_engine::ProgramRequest;
-use myclaw_session::{EntryId, Role, SessionKey};
+use myclaw_session::{EntryId, Role, SessionKey, TAKEN_IDS};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -322,7 +322,7 @@ fn end_of_answer(
             return ControlFlow::Continue(());
         }
         let ids: Vec<MessageId> =
-            row.meta.as_ref().and_then(|meta| meta.field("queuedIds")).unwrap_or_default();
+            row.meta.as_ref().and_then(|meta| meta.field(TAKEN_IDS)).unwrap_or_default();
         if ids.contains(message) {
             found = newer.and(end);
             return ControlFlow::Break(());
