@@ -117,6 +117,13 @@ impl Config {
         self.agents.list.iter().map(|entry| AgentId::new(&entry.id)).collect()
     }
 
+    /// The configs of the listed agents and of the default one, which may be among them. Those that cannot be resolved are
+    /// left out.
+    pub fn resolved_agents(&self) -> impl Iterator<Item = ResolvedAgent> {
+        let listed = self.agents.list.iter().map(|entry| Some(entry.id.as_str()));
+        listed.chain([None]).filter_map(|id| self.resolve_agent(id).ok())
+    }
+
     /// The config of the agent with that name, or of the default agent.
     ///
     /// # Errors

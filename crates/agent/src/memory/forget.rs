@@ -323,9 +323,7 @@ fn redact(
 
 /// The places in the state directory whose content is the owner's own.
 fn owners_places(paths: &Paths, config: &Config) -> Vec<PathBuf> {
-    let listed = config.agents.list.iter().map(|entry| Some(entry.id.as_str()));
-    let agents = listed.chain([None]).filter_map(|id| config.resolve_agent(id).ok());
-    let mut places: Vec<PathBuf> = agents.map(|agent| agent.workspace).collect();
+    let mut places: Vec<PathBuf> = config.resolved_agents().map(|agent| agent.workspace).collect();
     places.extend(OWNERS.map(|name| paths.state_dir().join(name)));
     places.extend([paths.config_file().to_owned(), paths.state_dir().join(".env")]);
     places

@@ -175,17 +175,17 @@ fn variable_of(path: &ConfigPath) -> String {
 fn elsewhere(home: &Home) -> Vec<LeftOut> {
     let Ok(loaded) = myclaw_config::load_or_default(&home.environment) else { return Vec::new() };
     let config = &loaded.config;
-    let listed = config.agents.list.iter().map(|entry| Some(entry.id.as_str()));
-    let agents = listed.chain([None]).filter_map(|id| config.resolve_agent(id).ok());
+    let agents = config.resolved_agents();
     let mut places: Vec<PathBuf> =
         agents.flat_map(|agent| [Some(agent.workspace), agent.agent_dir]).flatten().collect();
     places.sort();
     places.dedup();
     places.retain(|place| !place.starts_with(home.paths.state_dir()) && place.exists());
-    let left_out = places
-        .into_iter()
-        .map(|place| LeftOut { path: place.to_string_lossy().into_owned(), why: Why::Elsewhere });
-    left_out.collect()
+    let names = places.into_iter().map(|place| place.to_string_lossy().into_owned());
+    let database = config.store_address(&home.environment);
+    let database =
+        database.map(|_| "sessions and records in the database of gateway.store".to_owned());
+    names.chain(database).map(|path| LeftOut { path, why: Why::Elsewhere }).collect()
 }
 
 /// A backup in the state directory would be part of the next one, and is lost with it.

@@ -108,6 +108,18 @@ fn keys_are_left_out_unless_they_are_wanted() {
 }
 
 #[test]
+fn what_is_in_a_database_is_named_as_left_out() {
+    let home = used();
+    let file = text(&home.path().join("claw.backup"));
+    let mut backup = myclaw(&home, &["backup", &file]);
+    backup.env("MYCLAW_STORE_URL", "postgresql://claw:tea@127.0.0.1:1/claw");
+    let made = RunningChild::run(&mut backup);
+    made.assert_code(0);
+    assert!(made.stderr().contains("the database of gateway.store"), "{}", made.stderr());
+    assert!(!made.stderr().contains("tea@"), "{}", made.stderr());
+}
+
+#[test]
 fn workspaces_can_be_left_out() {
     let home = used();
     let found = unpacked(&backup(&home, "claw.backup", &["--without-workspaces"]));
