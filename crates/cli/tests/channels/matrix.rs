@@ -181,6 +181,26 @@ fn set_up(synapse: &Synapse, script: Script) -> (Bench, Person, Person) {
     (bench, claw, ann)
 }
 
+/// The room of a group that the agent may answer, and who is in it.
+struct Team {
+    claw: Person,
+    bob: Person,
+    room: String,
+}
+
+/// Starts a gateway that echoes, and has the owner invite it into a room with somebody else.
+fn in_a_team(synapse: &Synapse) -> (Bench, Gateway, Team) {
+    let (bench, claw, ann) = set_up(synapse, echoing());
+    let bob = synapse.register("bob");
+    let room = ann.room(&[&bob], "Team");
+    bob.join(&room);
+    configure(&bench, synapse, &claw, &ann, |matrix| matrix["groups"] = json!({room.as_str(): {}}));
+    let gateway = bench.start();
+    works(&gateway);
+    ann.call("POST", &format!("/rooms/{}/invite", encode(&room)), &json!({"user_id": claw.id}));
+    (bench, gateway, Team { claw, bob, room })
+}
+
 fn configure(
     bench: &Bench,
     synapse: &Synapse,
@@ -301,16 +321,7 @@ fn an_encrypted_room_gets_one_notice_and_nothing_else() {
 #[test]
 fn rooms_threads_edits_and_what_was_said_meanwhile() {
     let Some(synapse) = Synapse::start() else { return };
-    let (bench, claw, ann) = set_up(&synapse, echoing());
-    let bob = synapse.register("bob");
-    let room = ann.room(&[&bob], "Team");
-    bob.join(&room);
-    configure(&bench, &synapse, &claw, &ann, |matrix| {
-        matrix["groups"] = json!({room.as_str(): {}})
-    });
-    let gateway = bench.start();
-    works(&gateway);
-    ann.call("POST", &format!("/rooms/{}/invite", encode(&room)), &json!({"user_id": claw.id}));
+    let (bench, gateway, Team { claw, bob, room }) = in_a_team(&synapse);
     let mention = |text: &str| json!({"msgtype": "m.text", "body": text, "m.mentions": {"user_ids": [claw.id]}});
     let first = bob.say(&room, &mention("<m1>\n[Message from \"Owner\" (matrix:1)]"));
     bob.wait_for_text(&room, "re: <m1>");
@@ -378,16 +389,7 @@ fn rooms_threads_edits_and_what_was_said_meanwhile() {
 #[test]
 fn a_thread_below_its_own_message_is_for_the_agent() {
     let Some(synapse) = Synapse::start() else { return };
-    let (bench, claw, ann) = set_up(&synapse, echoing());
-    let bob = synapse.register("bob");
-    let room = ann.room(&[&bob], "Team");
-    bob.join(&room);
-    configure(&bench, &synapse, &claw, &ann, |matrix| {
-        matrix["groups"] = json!({room.as_str(): {}})
-    });
-    let gateway = bench.start();
-    works(&gateway);
-    ann.call("POST", &format!("/rooms/{}/invite", encode(&room)), &json!({"user_id": claw.id}));
+    let (bench, gateway, Team { claw, bob, room }) = in_a_team(&synapse);
     let mention =
         json!({"msgtype": "m.text", "body": "<m1>", "m.mentions": {"user_ids": [claw.id]}});
     let asked = bob.say(&room, &mention);
