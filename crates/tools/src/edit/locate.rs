@@ -69,8 +69,10 @@ impl Search<'_> {
     pub(super) fn locate(&self) -> Result<Option<Located>, ToolError> {
         let old = pieces(&self.arguments.old_text);
         let new = pieces(&self.arguments.new_text);
+        // A model rarely sees how a line ends, so a line feed alone says nothing about it.
+        let any_ending = !self.arguments.old_text.contains('\r');
         let found = self
-            .substrings(Sameness::Composition, false)
+            .substrings(Sameness::Composition, any_ending)
             .or_else(|| self.substrings(Sameness::Composition, true))
             .or_else(|| self.whole_lines(&old, &new, &LINES_FIRST))
             .or_else(|| self.substrings(Sameness::Typography, true))

@@ -242,28 +242,31 @@ impl<'m> Merge<'m> {
         }
     }
 
-    /// The unit of the old line with the characters for this one. Where one quote of a quotation agrees, both are the file's.
+    /// The unit of the old line with the characters for this one. Both quotes of a quotation are those of one in the file,
+    /// of that which opens in the same place or else closes there.
     fn agreed(&self, new: usize) -> Option<usize> {
         let (old_units, new_units) = (&self.old.units.0, &self.new.0);
-        let Some(quote) = new_units[new].quote else { return self.same(new) };
-        let partner_of = |old: usize| old_units[old].quote?.partner;
-        // Equal ones, such as apostrophes, are not told apart by being a pair.
-        let is_free = |old: usize| match partner_of(old) {
-            Some(partner) => self.in_file(partner) == self.in_file(old),
-            None => quote.is_single() || quote.partner.is_none(),
-        };
         let own = self.same(new);
-        if own.is_some_and(is_free) {
-            return own;
+        let Some(quote) = new_units[new].quote else { return own };
+        let partner_of = |old: usize| old_units[old].quote?.partner;
+        if let Some(partner) = quote.partner {
+            let says_same = |old: &usize| {
+                let other = partner_of(*old).map(|other| old_units[other].text);
+                old_units[*old].text == new_units[new].text
+                    && other == Some(new_units[partner].text)
+            };
+            let of_partner = self.same(partner).and_then(partner_of);
+            let [opening, closing] =
+                if quote.opens { [own, of_partner] } else { [of_partner, own] };
+            let pair = opening.filter(says_same).or(closing.filter(says_same));
+            if pair.is_some() || !quote.is_single() {
+                return pair;
+            }
         }
-        let partner = quote.partner?;
-        let is_pair = |old: &usize| {
-            let says_same = |other: usize| old_units[other].text == new_units[partner].text;
-            partner_of(*old).is_some_and(says_same)
-        };
-        let opening = if quote.opens { own } else { self.same(partner).and_then(partner_of) };
-        let closing = if quote.opens { self.same(partner).and_then(partner_of) } else { own };
-        opening.filter(is_pair).or(closing.filter(is_pair))
+        // Equal ones, such as apostrophes, are not told apart by being a pair.
+        own.filter(|own| {
+            partner_of(*own).is_none_or(|other| self.in_file(other) == self.in_file(*own))
+        })
     }
 
     /// A word for another one: what both have at their ends, such as `'s`, is the file's. `None` if that is nothing.

@@ -63,6 +63,9 @@ fn wants_one_place_unless_all_are_meant() {
 #[test]
 fn overlapping_places_are_not_one() {
     assert!(refused("aaa", "aa", "b").contains("2 times"));
+    // A model does not see that their lines end differently.
+    assert!(refused("a\r\nb\na\nb", "a\nb", "x").contains("2 times"));
+    assert_eq!(edited_text("a\r\nb\na\nb", "a\r\nb", "x\r\nb"), "x\r\nb\na\nb");
     let workspace = Workspace::with(&[("f", "aaaaa")]);
     workspace.ok("edit", json!({"path": "f", "oldText": "aa", "newText": "b", "all": true}));
     assert_eq!(workspace.text("f"), "bba");

@@ -191,6 +191,8 @@ fn a_quotation_keeps_both_of_its_quotes_or_none() {
             "She said \"two\" and \"three\".",
             "She said \"two\" and “three”.",
         ),
+        ("“a” \"a\"", "\"a\" \"a\"", "\"A A\"", "“A A”"),
+        ("\"a\" “a”", "\"a\" \"a\"", "\"A A\"", "\"A A\""),
         ("say(‘a’, “b”)", "say('a', \"b\")", "say('x', 'a', \"b\")", "say('x', ‘a’, “b”)"),
         ("„ja“ sagte er", "\"ja\" sagte er", "\"nein\" sagte er", "„nein“ sagte er"),
         ("“It’s ‘odd’ here”", "\"It's 'odd' here\"", "\"It's 'even' here\"", "“It’s ‘even’ here”"),
