@@ -14,6 +14,7 @@ const SANDBOX: &str =
     "write it as `agents.defaults.sandbox: { mode: \"all\" }`; docs/operate/sandbox.md";
 const MODEL: &str = "write it as `agents.defaults.model: \"provider/model\"`";
 const KEYS: &str = "keep a key with `myclaw auth add PROVIDER`, or write `provider: { authProfiles: [{ id: \"main\", apiKey: \"${NAME}\" }] }`";
+const TOKEN: &str = "the token of a channel is in its entry, such as `channels.telegram.botToken`, and that of the gateway in `gateway.token`; docs/use/config.md";
 const ADDRESS: &str = "the address of a provider is `provider.baseUrl`, or `models.providers.NAME.baseUrl` for one of several";
 const ENVIRONMENT: &str =
     "variables for MyClaw are in the file `.env` of its state directory; docs/use/config.md";
@@ -77,6 +78,8 @@ const KEYS_ELSEWHERE: &[(&str, &str)] = &[
     ("alwaysThinkingEnabled", THINKING),
     ("apiKey", KEYS),
     ("apiKeyHelper", "keep the command with `myclaw auth add PROVIDER --command '…'`"),
+    ("token", TOKEN),
+    ("botToken", TOKEN),
     ("baseUrl", ADDRESS),
     ("env", ENVIRONMENT),
     ("environment", ENVIRONMENT),
@@ -190,6 +193,10 @@ const KEYS_OF_SECTIONS: &[(&str, &str, &str)] = &[
     ("hooks", "UserPromptSubmit", "did you mean `before_agent_start`?"),
     ("hooks", "SessionStart", "did you mean `before_agent_start`?"),
     ("hooks", "Stop", "did you mean `agent_end`?"),
+    ("hooks", "beforeTool", "did you mean `tool_call`?"),
+    ("hooks", "afterTool", "did you mean `tool_result`?"),
+    ("hooks", "beforeToolCall", "did you mean `tool_call`?"),
+    ("hooks", "afterToolCall", "did you mean `tool_result`?"),
     ("hooks", "PreCompact", "did you mean `before_session_compact`?"),
 ];
 

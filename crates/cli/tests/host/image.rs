@@ -18,6 +18,9 @@ const NO_PACKAGES: i32 = 75;
 /// Most megabytes of the packages of Debian 12 in the image, as docs/operate/host.md says.
 const MOST_OF_PACKAGES: u64 = 14;
 
+/// Megabytes of the model.
+const MODEL: u64 = 23;
+
 /// The image with Chromium.
 const BROWSER_IMAGE: &str = "localhost/myclaw-browser-image-test:latest";
 
@@ -54,6 +57,20 @@ fn build(image: &str, with: &[(&str, &OsStr)]) -> Option<(String, String)> {
     Some((suite.to_owned(), String::from_utf8_lossy(&output.stdout).into_owned()))
 }
 
+/// A directory with the model for searches by meaning; `None` where the machine has no Python with it.
+fn weights() -> Option<tempfile::TempDir> {
+    let Some(python) = std::env::var_os("MYCLAW_MINILM_PYTHON") else {
+        myclaw_testkit::skip_without("MYCLAW_MINILM_PYTHON is not set; scripts/test sets it");
+        return None;
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/third-party/minilm.py");
+    let directory = tempfile::tempdir().unwrap();
+    let mut make = Command::new(python);
+    make.arg(script).args(["model", "int8"]).arg(directory.path());
+    assert!(make.status().unwrap().success());
+    Some(directory)
+}
+
 /// The program in the image, without a job.
 fn run_without_a_job() -> String {
     let mut run = Command::new("podman");
@@ -66,11 +83,13 @@ fn run_without_a_job() -> String {
 
 #[test]
 fn a_runner_of_the_image_works_without_network_and_key() {
-    let Some((suite, sizes)) = build(IMAGE, &[]) else { return };
+    let Some(weights) = weights() else { return };
+    let with = [("WEIGHTS", weights.path().as_os_str())];
+    let Some((suite, sizes)) = build(IMAGE, &with) else { return };
     let megabytes: Vec<u64> = sizes.split(' ').filter_map(|word| word.parse().ok()).collect();
     let [image, programs] = megabytes[..] else { panic!("{sizes}") };
     // The program of a test has symbols, so it says nothing.
-    let packages = image - programs;
+    let packages = image - programs - MODEL;
     assert!(
         suite != "bookworm" || packages <= MOST_OF_PACKAGES,
         "the packages of Debian in the image grew to {packages} MB, more than {MOST_OF_PACKAGES}: {sizes}"
@@ -101,7 +120,8 @@ fn a_runner_of_the_image_works_without_network_and_key() {
     fs::set_permissions(workflows.join("find.sh"), fs::Permissions::from_mode(0o755)).unwrap();
     let server = ModelServer::spawn_blocking_thread(Script::new());
     let calls = [
-        ("search_tools", json!({"query": "unpaid invoices"})),
+        // No word of it is in the registry.
+        ("search_tools", json!({"query": "Which bills has nobody paid yet?"})),
         ("run_workflow", json!({"name": "total", "args": {"customer": "Ann"}})),
         ("run_workflow", json!({"name": "find"})),
         ("Bash", json!({"command": searching(server.address().port())})),
@@ -119,7 +139,9 @@ fn a_runner_of_the_image_works_without_network_and_key() {
     let requests = server.requests();
     let result =
         |request: usize| requests[request].messages().last().unwrap()["content"].to_string();
-    for (request, expected) in [(1, "total"), (2, "total 7"), (3, "lines: 1")] {
+    for (request, expected) in
+        [(1, "total"), (1, "Ranked by meaning"), (2, "total 7"), (3, "lines: 1")]
+    {
         assert!(result(request).contains(expected), "{}", result(request));
     }
     isolated(&server, 4);

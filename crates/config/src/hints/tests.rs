@@ -44,6 +44,12 @@ fn keys_of_other_programs_are_explained() {
         (ConfigPath::default().key("provider").key("apiKey"), "apiKey", "authProfiles"),
         (ConfigPath::default().key("hooks").key("PreToolUse"), "PreToolUse", "tool_call"),
         (
+            ConfigPath::default().key("hooks").key("before_tool_call"),
+            "before_tool_call",
+            "tool_call",
+        ),
+        (ConfigPath::default().key("botToken"), "botToken", "channels.telegram.botToken"),
+        (
             ConfigPath::default().key("hooks").key("tool_call").index(0).key("tools"),
             "tools",
             "`match`",
