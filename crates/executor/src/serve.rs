@@ -8,6 +8,8 @@ mod command;
 use std::collections::HashMap;
 use std::future::pending;
 use std::io;
+#[cfg(unix)]
+use std::os::fd::AsFd;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,9 +21,13 @@ use myclaw_engine::{
     PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate,
 };
 use myclaw_exec::Piece;
+#[cfg(unix)]
+use rustix::fs::FileType;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use serde_json::{Map, Value};
-use tokio::io::BufReader;
+use tokio::io::{AsyncRead, AsyncWrite, BufReader};
+#[cfg(unix)]
+use tokio::net::UnixStream;
 #[cfg(unix)]
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -108,7 +114,7 @@ pub fn serve(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> Exi
 }
 
 async fn attend(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> io::Result<()> {
-    let mut input = BufReader::new(tokio::io::stdin());
+    let mut input = BufReader::new(standard_input()?);
     let Some(Request::Begin { version, setup }) = frames::read(&mut input).await? else {
         return Err(io::Error::other(
             "this command runs tools for MyClaw in a sandbox and is not for people",
@@ -126,7 +132,7 @@ async fn attend(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> 
     let tools = Arc::new(Tools(build(setup)?));
     let limits = ServerLimits { calls: MAX_CALLS, commands: BareCommands::Run };
     let (mut server, queue) = CallServer::new(tools, limits);
-    let writing = tokio::spawn(frames::write_all(queue, tokio::io::stdout()));
+    let writing = tokio::spawn(frames::write_all(queue, standard_output()?));
     server.send(&Reply::Ready { version: VERSION.to_owned() }).await;
     let (requests, mut arrived) = mpsc::channel(frames::QUEUE);
     let reading = tokio::spawn(async move {
@@ -149,6 +155,39 @@ async fn attend(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> 
     server.running.values().for_each(CancellationToken::cancel);
     reading.abort();
     Ok(())
+}
+
+type Input = Box<dyn AsyncRead + Send + Unpin>;
+type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// A thread reads the standard input, unless it is a socket, as in the sandbox: the runtime waits for that itself, which
+/// saves a change of threads for each message.
+fn standard_input() -> io::Result<Input> {
+    #[cfg(unix)]
+    if let Some(socket) = socket(io::stdin())? {
+        return Ok(Box::new(socket));
+    }
+    Ok(Box::new(tokio::io::stdin()))
+}
+
+/// See [`standard_input`].
+fn standard_output() -> io::Result<Output> {
+    #[cfg(unix)]
+    if let Some(socket) = socket(io::stdout())? {
+        return Ok(Box::new(socket));
+    }
+    Ok(Box::new(tokio::io::stdout()))
+}
+
+#[cfg(unix)]
+fn socket(stream: impl AsFd) -> io::Result<Option<UnixStream>> {
+    let about = rustix::fs::fstat(&stream)?;
+    if FileType::from_raw_mode(about.st_mode) != FileType::Socket {
+        return Ok(None);
+    }
+    let socket = std::os::unix::net::UnixStream::from(stream.as_fd().try_clone_to_owned()?);
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket).map(Some)
 }
 
 /// The tools of a helper.
