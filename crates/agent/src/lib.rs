@@ -29,6 +29,7 @@ mod key_stores;
 mod known_agent;
 pub mod mcp;
 mod memory;
+mod memory_stores;
 mod mode;
 mod models;
 mod outgoing;
@@ -75,6 +76,7 @@ pub use jobs::JobWake;
 pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
 pub use key_stores::KeyStores;
 pub use known_agent::check_agent;
+pub use memory_stores::{AgentMemory, MemoryStores};
 pub use models::{configured_model, profiles_in_order};
 pub use plan::{Plan, PlanStep, StepStatus};
 pub use providers::{HttpProviders, engine, key_resolver};
@@ -99,7 +101,7 @@ pub use setup::{
 };
 pub use similar::did_you_mean;
 pub use skills::{FoundSkill, FoundSkills};
-pub use stores::Stores;
+pub use stores::{ServerStores, Stores};
 pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
 pub use undo::UndoMode;
 pub use vector_stores::VectorStores;
@@ -143,7 +145,7 @@ pub mod sessions {
 
 /// What agents remember: the search over sessions, and forgetting.
 pub mod remembered {
-    pub use crate::memory::{ChangeStore, Forgot, Redaction, SessionsOf};
+    pub use crate::memory::{ChangeStore, ForgetRecord, Forgot, Redaction, SessionsOf};
 }
 
 /// Speech: who speaks and who listens, as the config says.

@@ -9,6 +9,7 @@ mod offers;
 mod project;
 mod served;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -20,10 +21,11 @@ use myclaw_files::ClosedPaths;
 use myclaw_llm::HttpProvider;
 pub use myclaw_mcp::oauth::Begun;
 pub use myclaw_mcp::serve;
-use myclaw_mcp::{Address, Asker, Place, Program, Server, ServerSpec, offered_tools};
-pub use myclaw_mcp::{
-    Approved, ApprovedStore, Difference, Failure, Listing, Revision, ToolDefinition,
+use myclaw_mcp::{
+    Address, ApprovedStore, Asker, Place, Program, Server, ServerSpec, offered_tools,
+    remove_server_log, server_log,
 };
+pub use myclaw_mcp::{Approved, Difference, Failure, Listing, Revision, ToolDefinition};
 use myclaw_policy::matches_name;
 use ring::digest::{Context, SHA256};
 use url::Url;
@@ -40,15 +42,30 @@ use crate::confinement::own_sandbox;
 use crate::permissions::Permissions;
 use crate::{AgentError, FailureClass, Home, SessionConfig};
 
-/// Directory of the state directory with what was approved, and the logs.
-const DIRECTORY: &str = "mcp";
-/// Directory in it with those that servers start in.
+/// Directory in that of the servers with those that servers start in.
 const DATA: &str = "data";
 
 impl Home {
     /// What was approved of MCP servers.
-    pub fn approved_servers(&self) -> ApprovedStore {
-        ApprovedStore::new(self.paths.state_dir().join(DIRECTORY))
+    fn approved_servers(&self) -> ApprovedStore {
+        ApprovedStore::new(Arc::clone(&self.stores().servers.approvals))
+    }
+
+    /// Forgets an MCP server: what was approved of it, and its log. Blocks.
+    ///
+    /// # Errors
+    /// An I/O error.
+    pub fn forget_server(&self, name: &str) -> io::Result<()> {
+        self.approved_servers().forget(name)?;
+        remove_server_log(&self.stores().servers.directory, name)
+    }
+
+    /// What an MCP server has printed to its errors, oldest first. Blocks.
+    ///
+    /// # Errors
+    /// An I/O error.
+    pub fn server_log(&self, name: &str) -> io::Result<String> {
+        server_log(&self.stores().servers.directory, name)
     }
 }
 
@@ -114,19 +131,9 @@ fn approved_tools(
     asker: Option<&Arc<dyn Asker>>,
 ) -> Vec<Arc<dyn Tool>> {
     let mut tools = Vec::new();
-    let mut servers = servers.iter().filter(|server| server.config.is_enabled()).peekable();
-    // The servers of a session share a state directory.
-    let opened = servers.peek().map(|first| first.session.home.approved_servers().open());
-    let opened = match opened {
-        Some(Ok(Some(opened))) => opened,
-        None | Some(Ok(None)) => return tools,
-        Some(Err(error)) => {
-            tracing::warn!(%error, "what was approved of MCP servers cannot be read");
-            return tools;
-        }
-    };
-    for server in servers {
-        let approved = match opened.load(&server.name, &server.identity()) {
+    for server in servers.iter().filter(|server| server.config.is_enabled()) {
+        let store = server.session.home.approved_servers();
+        let approved = match store.load(&server.name, &server.identity()) {
             Ok(Some(approved)) => approved,
             Ok(None) => continue,
             Err(error) => {
@@ -227,8 +234,8 @@ impl ConfiguredServer {
 
     /// The server of this process. Nothing is started, and no file is looked at: that is done when the server is needed.
     fn server(&self) -> Result<Server, AgentError> {
-        let directory = self.session.home.paths.state_dir().join(DIRECTORY);
-        Ok(self.session.home.mcp.get(self.spec()?, Some(&directory)))
+        let directory = &self.session.home.stores().servers.directory;
+        Ok(self.session.home.mcp.get(self.spec()?, Some(directory)))
     }
 
     fn spec(&self) -> Result<ServerSpec, AgentError> {
@@ -300,8 +307,7 @@ impl ConfiguredServer {
     /// The directory in which it starts.
     fn directory(&self) -> Result<PathBuf, AgentError> {
         let Some(cwd) = &self.config.cwd else {
-            let base = self.session.home.paths.state_dir().join(DIRECTORY).join(DATA);
-            let own = base.join(&self.name);
+            let own = self.session.home.stores().servers.directory.join(DATA).join(&self.name);
             myclaw_files::create_private_directory(&own).map_err(|error| {
                 AgentError::new(
                     FailureClass::Mcp,

@@ -12,6 +12,7 @@ mod models;
 mod origin;
 mod outline;
 mod recall;
+mod record;
 mod write_tool;
 
 use std::path::{Path, PathBuf};
@@ -22,20 +23,26 @@ use myclaw_memory::{Added, FactId, NewFact, Notebook, Origin};
 use myclaw_sandbox::WorkspaceAccess;
 use myclaw_tools::{Memory, MemoryOptions, Recall};
 
+use self::forgotten::Forgotten;
+use crate::memory_stores::AgentMemory;
 use crate::workspace::Party;
 use crate::{AgentError, SessionConfig, permissions};
 pub use forget::{ChangeStore, Forgot, Redaction};
 pub(crate) use models::Models;
 pub use recall::SessionsOf;
+pub use record::ForgetRecord;
 pub(crate) use write_tool::DECLARATION as MEMORY_WRITE;
 
-/// The directory in the agent's own one with what belongs to its notes: locks, lists for prompts, the index.
-const DIRECTORY: &str = "memory";
-
 impl SessionConfig {
-    /// The agent's own directory with what belongs to its notes.
-    pub(crate) fn memory_directory(&self) -> PathBuf {
-        self.own_agent_directory().join(DIRECTORY)
+    /// What belongs to the notes of the agent.
+    fn agent_memory(&self) -> AgentMemory {
+        let stores = self.home.stores();
+        stores.memory.of_agent(self.agent.id.as_str(), &self.own_agent_directory())
+    }
+
+    /// What was forgotten of what the agent knew.
+    fn forgotten(&self) -> Forgotten {
+        Forgotten::new(self.agent_memory().documents)
     }
 
     fn own_agent_directory(&self) -> PathBuf {
@@ -95,7 +102,7 @@ impl SessionConfig {
             Some(name) => format!("{}.lock", name.to_string_lossy()),
             None => "facts.lock".to_owned(),
         };
-        Notebook::new(workspace.to_owned(), self.memory_directory().join(lock))
+        self.agent_memory().notebook(workspace, &lock)
     }
 
     /// The notes of the session, if it has the tools for them.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use myclaw_config::Paths;
+use myclaw_files::{Documents, FileDocuments, MemoryDocuments};
 use myclaw_session::{
     Blobs, Catalog, DaySpending, FileBlobs, MemoryBlobs, MemorySessions, MemorySpending,
     SessionKey, SessionStore, Sessions, SideFiles, Spending,
@@ -14,6 +15,8 @@ use myclaw_tools::{FileJobs, JobStore, MemoryJobs};
 
 use crate::approvals::ApprovalStore;
 use crate::key_stores::{KeyFiles, KeyStores, KeysInMemory};
+use crate::memory::ForgetRecord;
+use crate::memory_stores::{MemoryFiles, MemoryInProcess, MemoryStores};
 use crate::vector_stores::{VectorFiles, VectorStores, VectorsInMemory};
 
 /// File in the state directory with the totals of the day.
@@ -24,6 +27,9 @@ const OUTGOING_DIRECTORY: &str = "gateway/outgoing";
 
 /// Directory in the state directory with what processes run.
 const JOBS_DIRECTORY: &str = "jobs";
+
+/// Directory in the state directory, and among what tools write, with what belongs to MCP servers.
+const SERVERS_DIRECTORY: &str = "mcp";
 
 /// What an agent keeps, by kind.
 #[derive(Debug, Clone)]
@@ -46,6 +52,22 @@ pub struct Stores {
     pub vectors: Arc<dyn VectorStores>,
     /// The keys of the agents.
     pub keys: Arc<dyn KeyStores>,
+    /// What belongs to the notes of the agents.
+    pub memory: Arc<dyn MemoryStores>,
+    /// What is to be forgotten, if a process was killed while it did so.
+    pub forgetting: ForgetRecord,
+    /// What belongs to the MCP servers.
+    pub servers: ServerStores,
+}
+
+/// What belongs to the MCP servers.
+#[derive(Debug, Clone)]
+pub struct ServerStores {
+    /// What the owner has approved of the servers of the config and of projects.
+    pub approvals: Arc<dyn Documents>,
+    /// A directory of this machine, which need not exist: with the logs of the servers, and the directories in which their
+    /// programs start.
+    pub directory: PathBuf,
 }
 
 impl Stores {
@@ -69,6 +91,12 @@ impl Stores {
             })),
             vectors: Arc::new(VectorFiles(paths.clone())),
             keys: Arc::new(KeyFiles(paths.clone())),
+            memory: Arc::new(MemoryFiles),
+            forgetting: ForgetRecord::in_state_dir(paths.state_dir()),
+            servers: ServerStores {
+                approvals: Arc::new(FileDocuments::new(paths.state_dir().join(SERVERS_DIRECTORY))),
+                directory: paths.state_dir().join(SERVERS_DIRECTORY),
+            },
         }
     }
 
@@ -76,14 +104,15 @@ impl Stores {
     /// end. What tools write in full is in files below `scratch`, which need not exist.
     #[must_use]
     pub fn with_sessions_in_memory(self, scratch: impl Into<PathBuf>) -> Self {
-        let Self { outgoing, spending, approvals, vectors, keys, .. } = self;
-        Self { outgoing, spending, approvals, vectors, keys, ..Self::in_memory(scratch) }
+        let Self { sessions, catalog, side_files, jobs, .. } = Self::in_memory(scratch);
+        Self { sessions, catalog, side_files, jobs, ..self }
     }
 
-    /// The memory of this process, which forgets everything at its end. Only what tools write in full is in files, below
-    /// `scratch`, which need not exist.
+    /// The memory of this process, which forgets everything at its end. What tools and other programs work with is in files
+    /// below `scratch`, which need not exist; who removes it then has no file left.
     pub fn in_memory(scratch: impl Into<PathBuf>) -> Self {
-        let sessions = Arc::new(MemorySessions::new(scratch));
+        let scratch = scratch.into();
+        let sessions = Arc::new(MemorySessions::new(scratch.clone()));
         Self {
             sessions: Arc::clone(&sessions) as Arc<dyn Sessions>,
             side_files: Arc::clone(&sessions) as Arc<dyn SideFiles>,
@@ -94,6 +123,12 @@ impl Stores {
             jobs: Arc::new(MemoryJobs::default()),
             vectors: Arc::new(VectorsInMemory::default()),
             keys: Arc::new(KeysInMemory::default()),
+            memory: Arc::new(MemoryInProcess::new(scratch.clone())),
+            forgetting: ForgetRecord::in_memory(),
+            servers: ServerStores {
+                approvals: Arc::new(MemoryDocuments::default()),
+                directory: scratch.join(SERVERS_DIRECTORY),
+            },
         }
     }
 }

@@ -14,11 +14,12 @@ use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
     Accepted, AgentRunEvent, Driver, Engine, FailureClass, Home, Next, RunAgentParams, Session,
     SessionCallback, SessionConfig, SessionEvent, SessionOptions, Stores, Tool, ToolError,
-    ToolInvocation, ToolOutput, key_resolver, run_agent, run_agent_with,
+    ToolInvocation, ToolOutput, UndoMode, key_resolver, run_agent, run_agent_with,
 };
 use myclaw_config::QueueMode;
 use myclaw_session::LockWait;
 use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
+use myclaw_tools::{Direction, WhichTurn};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -222,6 +223,61 @@ async fn an_agent_in_memory_writes_no_file() {
     for part in ["notes.txt", "42 degrees", "And now?", "Be brief."] {
         assert!(last.contains(part), "{part} is missing in {last}");
     }
+}
+
+#[tokio::test]
+async fn what_tools_and_undo_need_in_memory_is_gone_with_its_scratch_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let below = |name: &str| directory.path().join(name);
+    std::fs::create_dir(below("work")).unwrap();
+    std::fs::write(below("work/notes.txt"), "remember the milk").unwrap();
+    let before = paths_below(directory.path());
+    let calls = [
+        ("write", json!({"path": "notes.txt", "content": "remember the bread"})),
+        ("bash", json!({"command": "seq 1 100000"})),
+        ("memory_search", json!({"query": "bread"})),
+    ];
+    let mut script = Script::new();
+    for (name, arguments) in calls {
+        script =
+            script.then(Reply::anthropic().tool_call(&format!("call-{name}"), name, arguments));
+    }
+    let server = ModelServer::start(script.then(Reply::anthropic().text("Bread."))).await;
+    let mut config: Config =
+        serde_json::from_value(TempHome::config_for(server.url(), WireFormat::AnthropicMessages))
+            .unwrap();
+    config.paths = Some(Paths::in_state_dir(below("state")));
+    let (config, scratch) = (Arc::new(config), tempfile::tempdir().unwrap());
+    let stores = Stores::in_memory(scratch.path().join("of-tools"));
+    let environment = Environment::new([("MYCLAW_LOCAL_SERVERS", "none")], None, None);
+    let key = SessionKey::for_cli("main", "main");
+    let result = run_agent(RunAgentParams {
+        environment: environment.clone(),
+        stores: Some(stores.clone()),
+        system_prompt: Some("Be brief.".to_owned()),
+        working_directory: Some(below("work")),
+        ..RunAgentParams::new(key.clone(), "Change my notes.", Arc::clone(&config))
+    });
+    assert_eq!(result.await.unwrap().reply, "Bread.");
+    let results = server.last_request().json().to_string();
+    let output = results.split(&format!("{}/", scratch.path().display())).nth(1);
+    let output = output.and_then(|rest| rest.split(".log").next()).expect("a full output");
+    let output = scratch.path().join(format!("{output}.log"));
+    assert!(std::fs::read_to_string(output).unwrap().ends_with("100000\n"));
+
+    let home = Home::new(environment, config.paths.clone().unwrap()).with_stores(stores);
+    let options = SessionOptions {
+        session: Some(key.to_string()),
+        directory: Some(below("work")),
+        ..SessionOptions::default()
+    };
+    let session = SessionConfig::new(home, config, &options).unwrap();
+    let notes = || std::fs::read_to_string(below("work/notes.txt")).unwrap();
+    assert_eq!(notes(), "remember the bread");
+    let undone = session.undo(Direction::Undo, WhichTurn::Next, UndoMode::Apply).unwrap();
+    assert_eq!((undone.files.len(), notes().as_str()), (1, "remember the milk"));
+    drop(scratch);
+    assert_eq!(paths_below(directory.path()), before);
 }
 
 /// A session whose listener gets every event as JSON.

@@ -334,11 +334,13 @@ fn the_modules_of_a_crate_import_each_other_in_one_direction() {
 
 /// Where the agent's stores are made of directories.
 const STORES: &str = "agent/src/stores.rs";
+/// Where what belongs to the notes of an agent is found in its directory.
+const MEMORY_STORES: &str = "agent/src/memory_stores.rs";
 /// Where state directories are copied into a database and back.
 const TRANSFER: &str = "cluster/src/transfer.rs";
 /// What makes a store of a path, or says where its files are: the crate that defines it, and the modules of others that may
 /// name it. Everybody else is given `Stores`.
-const MADE_OF_A_PATH: [(&str, &str, &[&str]); 11] = [
+const MADE_OF_A_PATH: [(&str, &str, &[&str]); 18] = [
     ("SessionStore", "session", &[STORES, TRANSFER]),
     ("SessionLog", "session", &[]),
     ("SessionIndex", "session", &[]),
@@ -350,6 +352,15 @@ const MADE_OF_A_PATH: [(&str, &str, &[&str]); 11] = [
     ("FileBlobs", "session", &[STORES, TRANSFER]),
     ("FileJobs", "tools", &[STORES]),
     ("in_agent_dir", "auth", &["agent/src/key_stores.rs"]),
+    ("VectorFile", "embed", &["agent/src/vector_stores.rs"]),
+    // What was approved, what is to be forgotten, and what belongs to notes.
+    ("FileDocuments", "files", &[STORES, MEMORY_STORES, "agent/src/memory/record.rs", TRANSFER]),
+    ("Notebook::new", "memory", &[MEMORY_STORES]),
+    ("SessionSearch::new", "memory", &[MEMORY_STORES]),
+    ("remove_index", "memory", &[MEMORY_STORES]),
+    // The log of a server's program, in the directory that the stores name.
+    ("server_log", "mcp", &["agent/src/mcp.rs", "cli/src/commands/mcp.rs"]),
+    ("remove_server_log", "mcp", &["agent/src/mcp.rs"]),
     // These look at the rights of the directory and at the room on its disk.
     (
         "sessions_dir",
@@ -396,10 +407,6 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
         "in the state directory, which no tool of another party may change",
         &[
             "agent/src/approvals/store.rs",
-            "agent/src/memory/forget.rs",
-            "agent/src/memory/forgotten.rs",
-            "agent/src/memory/learn.rs",
-            "agent/src/memory/outline.rs",
             "agent/src/workspace/moved.rs",
             "channels/src/matrix/encryption/rows.rs",
             "tui/src/clipboard.rs",

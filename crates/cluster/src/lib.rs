@@ -3,7 +3,7 @@
 //! | what | where |
 //! |---|---|
 //! | sessions, their inboxes and their list | tables of `store-postgres` |
-//! | the totals of the day, approvals, files to send | records of the trait `Store` |
+//! | the totals of the day, approvals, what was forgotten, files to send | records of the trait `Store` |
 //! | workspaces, outputs of tools, background jobs, vectors of notes, keys | files of the machine, because commands and tools work with them there |
 //!
 //! The traits of these stores block, and `Store` does not. So their calls go through the thread that serves the connections
@@ -15,6 +15,7 @@
 mod address;
 mod approvals;
 mod blocking;
+mod documents;
 mod error;
 mod nodes;
 mod outgoing;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::approvals::ApprovalStore;
-use myclaw_agent::{Home, Stores};
+use myclaw_agent::{Home, ServerStores, Stores};
 use myclaw_config::Config;
 use myclaw_files::hex;
 use myclaw_store::{Partition, Store};
@@ -89,6 +90,17 @@ impl Cluster {
             approvals: ApprovalStore::kept_by(Arc::new(approvals::RecordedApprovals::new(
                 Arc::clone(&blocking),
             ))),
+            memory: Arc::new(documents::RecordedMemory::new(
+                Arc::clone(&blocking),
+                Arc::clone(&home.stores().memory),
+            )),
+            servers: ServerStores {
+                approvals: Arc::new(documents::RecordedDocuments::new(
+                    Arc::clone(&blocking),
+                    documents::SERVERS,
+                )),
+                ..home.stores().servers.clone()
+            },
             ..home.stores().clone()
         };
         let name = config.gateway.node.clone().unwrap_or_else(host_name);
@@ -105,7 +117,7 @@ impl Cluster {
         &self.sessions
     }
 
-    pub(crate) fn blocking(&self) -> &Blocking {
+    pub(crate) fn blocking(&self) -> &Arc<Blocking> {
         &self.blocking
     }
 

@@ -5,8 +5,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use myclaw_files::{create_private_directory, private_options};
+use myclaw_files::{
+    Documents as _, Durability, FileDocuments, create_private_directory, private_options,
+};
 use myclaw_session::rows::{DayTotals, RawLog, logs_in, visit_log};
 use myclaw_session::{
     BlobLimits, Blobs, FileBlobs, SessionEntry, SessionError, SessionKey, SessionStore, Sessions,
@@ -17,13 +20,16 @@ use myclaw_store::{
 use serde_json::{Map, Value};
 use std::io::Write as _;
 
+use crate::documents::{self, RecordedDocuments};
 use crate::{Cluster, ClusterError, approvals, nodes, outgoing, spending};
 
 /// Kinds of records that say what processes hold at the moment.
 const OF_PROCESSES: [&str; 3] = ["desk", "account", nodes::KIND];
 /// Kinds of records that are files in a state directory.
-const FILES_ELSEWHERE: [&str; 4] =
-    [approvals::KIND, spending::KIND, outgoing::KIND, outgoing::PART_KIND];
+const FILES_ELSEWHERE: [&str; 5] =
+    [approvals::KIND, spending::KIND, documents::KIND, outgoing::KIND, outgoing::PART_KIND];
+/// How the names of the documents begin that are copied. Lists for prompts last an hour and are left out.
+const DOCUMENTS: [&str; 2] = ["", "projects/"];
 /// Records and bytes that are written at once.
 const AT_ONCE: usize = 200;
 const BYTES_AT_ONCE: usize = 8 * 1024 * 1024;
@@ -73,6 +79,22 @@ impl StateDirectory {
             approvals: path.join("approvals.json"),
             spending: path.join("usage.json"),
         }
+    }
+
+    /// The documents of a collection.
+    fn documents(&self, collection: &str) -> FileDocuments {
+        FileDocuments::new(match collection.strip_prefix(documents::MEMORY) {
+            Some(agent) => self.path.join("agents").join(agent).join("agent/memory"),
+            None => self.path.join(collection),
+        })
+    }
+
+    /// The names of all collections that it may have.
+    fn collections(&self) -> Vec<String> {
+        let agents = fs::read_dir(self.path.join("agents")).into_iter().flatten().flatten();
+        let names = agents.filter_map(|agent| agent.file_name().into_string().ok());
+        let of_agents = names.map(|agent| format!("{}{agent}", documents::MEMORY));
+        of_agents.chain([documents::SERVERS.to_owned()]).collect()
     }
 }
 
@@ -156,6 +178,7 @@ impl Cluster {
         self.import_file(&from.approvals, approvals, approvals::KEY)?;
         let spending: Records<DayTotals> = Records::new(spending::KIND);
         self.import_file(&from.spending, spending, spending::KEY)?;
+        self.import_documents(from)?;
         let files = match fs::read_dir(&from.outgoing) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             files => files.map_err(failed("list", &from.outgoing))?,
@@ -172,6 +195,48 @@ impl Cluster {
             }
         }
         Ok(())
+    }
+
+    fn import_documents(&self, from: &StateDirectory) -> Result<(), ClusterError> {
+        for collection in from.collections() {
+            let files = from.documents(&collection);
+            let records = self.documents(&collection);
+            let copy = |prefix: &str| {
+                // Logs and locks are there too.
+                let names = files.list(prefix)?.into_iter().map(|(name, _)| name);
+                for name in names.filter(|name| name.ends_with(".json")) {
+                    let Some(document) = files.read(&name)? else { continue };
+                    let mut text = |_: Option<&str>| document.text.clone();
+                    records.change(&name, Durability::Synced, &mut text)?;
+                }
+                Ok(())
+            };
+            DOCUMENTS.iter().try_for_each(|prefix| copy(prefix)).map_err(
+                |error: std::io::Error| {
+                    failed("copy", &from.path)(std::io::Error::other(format!(
+                        "{collection}: {error}"
+                    )))
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    fn export_documents(&self, to: &StateDirectory) -> Result<(), ClusterError> {
+        for id in self.blocking().wait_for_ids()?.iter().filter(|id| id.kind == documents::KIND) {
+            let Some((collection, name)) = id.key.split_once('/') else { continue };
+            let copied = self.documents(collection).read(name).and_then(|document| {
+                let text = document.map(|document| document.text).unwrap_or_default();
+                let files = to.documents(collection);
+                files.change(name, Durability::Synced, &mut |_| text.clone())
+            });
+            copied.map_err(failed("copy", &to.path))?;
+        }
+        Ok(())
+    }
+
+    fn documents(&self, collection: &str) -> RecordedDocuments {
+        RecordedDocuments::new(Arc::clone(self.blocking()), collection)
     }
 
     fn import_file<R: serde::Serialize + serde::de::DeserializeOwned>(
@@ -269,6 +334,7 @@ impl Cluster {
         if let Some(found) = found {
             write(&to.spending, found.row.to_string().as_bytes())?;
         }
+        self.export_documents(to)?;
         let files = FileBlobs::new(&to.outgoing);
         for record in self.blocking().wait(|store| scan(store, outgoing::QUEUE, usize::MAX))? {
             let blob = myclaw_session::Blob { name: record.id.key, digest: None };

@@ -1,5 +1,5 @@
 //! Locks between processes, atomic replacement, private files and directories, bounded reading of regular
-//! files, directories that others can change, paths that are closed to tools, texts and names that are the same for a person,
+//! files, small documents, directories that others can change, paths that are closed to tools, texts and names that are the same for a person,
 //! and problems of JSON files in words for those who write them.
 //!
 //! Every other crate that keeps something on disk uses these, so that each rule holds everywhere and is tested once.
@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod closed;
+mod documents;
 mod json;
 mod lock;
 mod owned;
@@ -22,6 +23,7 @@ pub use closed::{
     ClosedNow, ClosedPaths, KnownLinks, Opening, PathUse, is_of_process, open_real, process_behind,
     real_path,
 };
+pub use documents::{Document, Documents, FileDocuments, MemoryDocuments, checked_document_name};
 pub use json::from_json;
 pub use lock::{LockError, LockFile, LockKind, LockWait, is_locked, is_still_at, lock, still_at};
 pub use owned::OwnedDirectory;

@@ -4,20 +4,12 @@
 //! has changed since is neither offered in its new form nor called in its old one.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use myclaw_files::{Access, Durability, SharedDirectory, create_private_directory};
+use myclaw_files::{Documents, Durability};
 use serde::{Deserialize, Serialize};
 
 use crate::ToolDefinition;
-use crate::log::{log_name, older_log_name};
-
-/// Largest file that is read.
-const MAX_BYTES: u64 = 16 << 20;
-/// Most files that are looked at when a server is forgotten.
-const MAX_FILES: usize = 10_000;
-/// Most bytes of a log that are shown.
-const MAX_LOG_BYTES: u64 = 1 << 20;
 
 /// What was approved of a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -78,41 +70,27 @@ impl Difference {
     }
 }
 
-/// What was approved of all servers, in a directory of the state directory.
+/// What was approved of all servers.
 #[derive(Debug, Clone)]
-pub struct ApprovedStore {
-    directory: PathBuf,
-}
+pub struct ApprovedStore(Arc<dyn Documents>);
 
 impl ApprovedStore {
-    /// A store in `directory`, which is made when something is approved.
-    pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
-    }
-
-    /// Where it is.
-    pub fn directory(&self) -> &Path {
-        &self.directory
+    /// What was approved, in `documents`.
+    pub fn new(documents: Arc<dyn Documents>) -> Self {
+        Self(documents)
     }
 
     /// What was approved of a server; `None` if nothing was. Blocks.
     ///
     /// # Errors
-    /// The file cannot be read, or is damaged.
+    /// It cannot be read, or is damaged.
     pub fn load(&self, server: &str, identity: &str) -> io::Result<Option<Approved>> {
-        self.open()?.map_or(Ok(None), |opened| opened.load(server, identity))
-    }
-
-    /// The directory, opened once for several servers; `None` if nothing was approved. Blocks.
-    ///
-    /// # Errors
-    /// It cannot be opened.
-    pub fn open(&self) -> io::Result<Option<OpenApproved>> {
-        match SharedDirectory::open(&self.directory) {
-            Ok(directory) => Ok(Some(OpenApproved(directory))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        let Some(document) = self.0.read(&document_name(server, identity))? else {
+            return Ok(None);
+        };
+        let approved: Approved = serde_json::from_str(&document.text).map_err(io::Error::other)?;
+        let is_it = approved.server == server && approved.identity == identity;
+        Ok(Some(approved).filter(|_| is_it))
     }
 
     /// Keeps what was approved. Blocks.
@@ -120,73 +98,23 @@ impl ApprovedStore {
     /// # Errors
     /// An I/O error.
     pub fn save(&self, approved: &Approved) -> io::Result<()> {
-        create_private_directory(&self.directory)?;
-        let text = serde_json::to_vec_pretty(approved).map_err(io::Error::other)?;
-        let name = file_name(&approved.server, &approved.identity);
-        let how = (Access::Owner, Durability::Synced);
-        SharedDirectory::open(&self.directory)?.write(name, &text, how)
+        let text = serde_json::to_string_pretty(approved).map_err(io::Error::other)?;
+        let name = document_name(&approved.server, &approved.identity);
+        self.0.change(&name, Durability::Synced, &mut |_| text.clone())
     }
 
-    /// Forgets a server: what was approved of it, and its log. Blocks.
+    /// Forgets what was approved of a server. Blocks.
     ///
     /// # Errors
     /// An I/O error.
     pub fn forget(&self, server: &str) -> io::Result<()> {
-        let directory = match SharedDirectory::open(&self.directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            opened => opened?,
-        };
-        let prefix = format!("{server}.");
-        let is_its =
-            |name: &std::ffi::OsStr| name.to_str().is_some_and(|name| name.starts_with(&prefix));
-        for name in directory.names(MAX_FILES, is_its)?.names {
-            directory.remove(&name)?;
-        }
-        Ok(())
-    }
-
-    /// What the server has printed to its errors, oldest first. Blocks.
-    ///
-    /// # Errors
-    /// An I/O error.
-    pub fn log(&self, server: &str) -> io::Result<String> {
-        let directory = match SharedDirectory::open(&self.directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
-            opened => opened?,
-        };
-        let mut text = String::new();
-        for name in [older_log_name(server), log_name(server)] {
-            match directory.read(name, MAX_LOG_BYTES) {
-                Ok(bytes) => text.push_str(&String::from_utf8_lossy(&bytes)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(text)
-    }
-}
-
-/// What was approved, in an open directory.
-pub struct OpenApproved(SharedDirectory);
-
-impl OpenApproved {
-    /// As [`ApprovedStore::load`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn load(&self, server: &str, identity: &str) -> io::Result<Option<Approved>> {
-        let bytes = match self.0.read(file_name(server, identity), MAX_BYTES) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            read => read?,
-        };
-        let approved: Approved = serde_json::from_slice(&bytes).map_err(io::Error::other)?;
-        let is_it = approved.server == server && approved.identity == identity;
-        Ok(Some(approved).filter(|_| is_it))
+        let of_server = self.0.list(&format!("{server}."))?;
+        of_server.iter().try_for_each(|(name, _)| self.0.remove(name).map(drop))
     }
 }
 
 /// Names of servers have no dots.
-fn file_name(server: &str, identity: &str) -> String {
+fn document_name(server: &str, identity: &str) -> String {
     let short: String = identity.chars().take(16).collect();
     format!("{server}.{short}.json")
 }

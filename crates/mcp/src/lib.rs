@@ -46,11 +46,12 @@ mod server;
 mod spec;
 mod tool;
 
-pub use approved::{Approved, ApprovedStore, Difference, OpenApproved};
+pub use approved::{Approved, ApprovedStore, Difference};
 pub use connection::{Listing, Revision};
 pub use definition::ToolDefinition;
 pub use elicitation::{Asked, Asker, Begun, Elicitation, Field, Reply, Wants};
 pub use failure::Failure;
 pub use finder::{FINDER, offered_tools};
+pub use log::{remove_server_log, server_log};
 pub use server::{Server, Servers};
 pub use spec::{Address, Login, NetworkSetUp, Place, PrepareProgram, Program, ServerSpec};

@@ -15,6 +15,8 @@ const LINES: usize = 12;
 const LINE_CHARS: usize = 400;
 /// Size at which the file becomes the older one.
 const FILE_BYTES: u64 = 512 << 10;
+/// Most bytes of a file that are shown.
+const MAX_LOG_BYTES: u64 = 1 << 20;
 
 /// The log of one server.
 #[derive(Debug)]
@@ -24,13 +26,47 @@ pub(crate) struct ServerLog {
 }
 
 /// The name of a server's log file.
-pub(crate) fn log_name(server: &str) -> String {
+fn log_name(server: &str) -> String {
     format!("{server}.log")
 }
 
 /// The name of the file with what was printed before.
-pub(crate) fn older_log_name(server: &str) -> String {
+fn older_log_name(server: &str) -> String {
     format!("{server}.log.1")
+}
+
+/// What a server has printed to its errors, oldest first. The log is in `directory`, which need not exist. Blocks.
+///
+/// # Errors
+/// An I/O error.
+pub fn server_log(directory: &Path, server: &str) -> io::Result<String> {
+    let Some(directory) = opened(directory)? else { return Ok(String::new()) };
+    let mut text = String::new();
+    for name in [older_log_name(server), log_name(server)] {
+        match directory.read(name, MAX_LOG_BYTES) {
+            Ok(bytes) => text.push_str(&String::from_utf8_lossy(&bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(text)
+}
+
+/// Removes the log of a server. Blocks.
+///
+/// # Errors
+/// An I/O error.
+pub fn remove_server_log(directory: &Path, server: &str) -> io::Result<()> {
+    let Some(directory) = opened(directory)? else { return Ok(()) };
+    let names = [older_log_name(server), log_name(server)];
+    names.iter().try_for_each(|name| directory.remove(name).map(drop))
+}
+
+fn opened(directory: &Path) -> io::Result<Option<SharedDirectory>> {
+    match SharedDirectory::open(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
+    }
 }
 
 impl ServerLog {

@@ -2,7 +2,7 @@
 //! `cargo run -- "run the command `echo hello`"`.
 //!
 //! `cargo run -- --memory "run the command `echo hello`"` does the same wholly in memory: no file is read but the config and
-//! the `.env`, and none is written.
+//! the `.env`, and none is left: tools work with files, and those are in a directory that ends with the program.
 
 use std::io::Write;
 use std::process::{ExitCode, Termination};
@@ -52,8 +52,10 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
         }
     }));
 
-    if is_in_memory {
-        params.stores = Some(Stores::in_memory(std::env::temp_dir().join("myclaw-example")));
+    // Removed at the end of this function.
+    let scratch = is_in_memory.then(tempfile::tempdir).transpose()?;
+    if let Some(scratch) = &scratch {
+        params.stores = Some(Stores::in_memory(scratch.path()));
         params.system_prompt = Some("You are brief.".to_owned());
         params.working_directory = Some(std::env::current_dir()?);
     }

@@ -6,12 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use myclaw_config::McpServerConfig;
-use myclaw_files::{Access, Durability, SharedDirectory, create_private_directory};
+use myclaw_files::{Durability, SharedDirectory};
 use myclaw_tools::text_diff;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
-use super::DIRECTORY;
 use super::import::{ImportSource, servers_in, with_values};
 use crate::{AgentError, FailureClass, SessionConfig};
 
@@ -19,8 +18,8 @@ use crate::{AgentError, FailureClass, SessionConfig};
 const FILE: &str = ".mcp.json";
 /// Largest such file.
 const MAX_BYTES: u64 = 1 << 20;
-/// Directory with the approved files, in that of MCP.
-const PROJECTS: &str = "projects";
+/// Begins the names of the approved files.
+const PROJECTS: &str = "projects/";
 
 /// The `.mcp.json` of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,14 +88,13 @@ impl SessionConfig {
     /// The approval cannot be kept.
     pub fn approve_project(&self, servers: &ProjectServers) -> Result<(), AgentError> {
         let kept = Kept { path: servers.path.clone(), text: servers.text.clone() };
-        let directory = self.approved_projects();
-        let write = || {
-            create_private_directory(&directory)?;
-            let text = serde_json::to_vec(&kept).map_err(io::Error::other)?;
-            let how = (Access::Owner, Durability::Synced);
-            SharedDirectory::open(&directory)?.write(kept_name(&kept.path), &text, how)
-        };
-        write().map_err(|error| {
+        let approvals = &self.home.stores().servers.approvals;
+        let text = serde_json::to_string(&kept).map_err(io::Error::other);
+        let written = text.and_then(|text| {
+            let name = kept_name(&kept.path);
+            approvals.change(&name, Durability::Synced, &mut |_| text.clone())
+        });
+        written.map_err(|error| {
             AgentError::new(FailureClass::Mcp, format!("the approval cannot be kept: {error}"))
         })
     }
@@ -133,19 +131,14 @@ impl SessionConfig {
     }
 
     fn kept_project(&self, path: &Path) -> Option<Kept> {
-        let directory = SharedDirectory::open(&self.approved_projects()).ok()?;
-        let bytes = directory.read(kept_name(path), 2 * MAX_BYTES).ok()?;
-        serde_json::from_slice(&bytes).ok()
-    }
-
-    fn approved_projects(&self) -> PathBuf {
-        self.home.paths.state_dir().join(DIRECTORY).join(PROJECTS)
+        let document = self.home.stores().servers.approvals.read(&kept_name(path)).ok()??;
+        serde_json::from_str(&document.text).ok()
     }
 }
 
 fn kept_name(path: &Path) -> String {
     format!(
-        "{}.json",
+        "{PROJECTS}{}.json",
         myclaw_files::hex(digest(&SHA256, path.as_os_str().as_encoded_bytes()).as_ref())
     )
 }

@@ -5,29 +5,23 @@
 //! which the next command goes on; each step can be repeated.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_config::{Config, Paths};
-use myclaw_files::{
-    Durability, LockError, LockFile, LockWait, NewFile, create_private_directory, read_regular,
-    remove_if_there, sync_directory,
-};
-use myclaw_memory::{
-    Fact, FactId, Mask, Notebook, NotebookError, digest_of_fact, remove_index, telling_words,
-};
+use myclaw_files::LockWait;
+use myclaw_memory::{Fact, FactId, Mask, NotebookError, digest_of_fact, telling_words};
 use myclaw_session::{Case, SearchQuery, SearchScope, SessionKey};
 use serde::{Deserialize, Serialize};
 
 use super::forgotten::Forgotten;
+use super::outline::remove_lists;
+use super::record::{Guard, RECORD, Unlocked};
 use crate::{AgentError, FailureClass, Home, SessionConfig};
 
-/// The record of what is to be forgotten, in the state directory.
-const RECORD: &str = "forget.json";
-const LOCK: &str = "forget.lock";
-const MOST_RECORD_BYTES: u64 = 16 * 1024 * 1024;
-/// Longest wait for a session that a run has open, or for another command that forgets.
+/// Longest wait for a session that a run has open.
 const WAIT: LockWait = LockWait::Until(Duration::from_secs(5));
 /// Most messages of sessions that are looked at.
 const MOST_MESSAGES: usize = 10_000;
@@ -50,9 +44,10 @@ pub enum Redaction {
 struct Intent {
     workspace: PathBuf,
     lock: PathBuf,
+    /// The directory `memory` in the agent's own one.
     memory: PathBuf,
-    /// The id of the agent with the vectors of the notes. Records of earlier versions do not have it: the next search
-    /// forgets the vectors of texts that are gone.
+    /// The id of the agent. Records of earlier versions do not have it: the next search forgets the vectors of texts that
+    /// are gone.
     #[serde(default)]
     agent: String,
     fact: String,
@@ -106,7 +101,7 @@ impl SessionConfig {
         redaction: &Redaction,
         change_store: ChangeStore<'_>,
     ) -> Result<Forgot, AgentError> {
-        let _lock = lock(&self.home.paths)?;
+        let _lock = lock(&self.home)?;
         // There is one record, so what an earlier command began comes first.
         self.home.finish_begun(&self.config, change_store)?;
         let notebook = self.facts()?;
@@ -120,7 +115,7 @@ impl SessionConfig {
         let intent = Intent {
             workspace: notebook.workspace().to_owned(),
             lock: notebook.lock().to_owned(),
-            memory: self.memory_directory(),
+            memory: self.own_agent_directory().join("memory"),
             agent: self.agent.id.to_string(),
             fact: fact.map(|fact| fact.id.to_string()).unwrap_or_default(),
             digest: text.as_deref().map(digest_of_fact),
@@ -130,7 +125,9 @@ impl SessionConfig {
                 Redaction::Words(words) => Some(words.iter().cloned().chain(text).collect()),
             },
         };
-        write(&self.home.paths, &intent).map_err(failed("write down what to forget"))?;
+        let text = serde_json::to_string(&intent).map_err(io::Error::other);
+        let written = text.and_then(|text| self.home.stores().forgetting.write(&text));
+        written.map_err(failed("write down what to forget"))?;
         let mut forgot = carry_out(&self.home, &self.config, &intent, change_store)?;
         forgot.words = named.to_vec();
         Ok(forgot)
@@ -175,7 +172,7 @@ impl SessionConfig {
 impl Home {
     /// Whether something is left to be forgotten, because a process was killed while it did so.
     pub fn has_to_forget(&self) -> bool {
-        self.paths.state_dir().join(RECORD).exists()
+        self.stores().forgetting.is_there()
     }
 
     /// Does what is left of it. Blocks.
@@ -187,7 +184,7 @@ impl Home {
         config: &Config,
         change_store: ChangeStore<'_>,
     ) -> Result<(), AgentError> {
-        let _lock = lock(&self.paths)?;
+        let _lock = lock(self)?;
         self.finish_begun(config, change_store)
     }
 
@@ -197,38 +194,30 @@ impl Home {
         config: &Config,
         change_store: ChangeStore<'_>,
     ) -> Result<(), AgentError> {
-        let path = self.paths.state_dir().join(RECORD);
-        let bytes = match read_regular(&path, MOST_RECORD_BYTES) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            read => read.map_err(failed("read what to forget"))?,
+        let record = &self.stores().forgetting;
+        let Some(text) = record.read().map_err(failed("read what to forget"))? else {
+            return Ok(());
         };
         // It appears as a whole, so a damaged one is not of this program.
-        let Ok(intent) = serde_json::from_slice::<Intent>(&bytes) else {
-            let path = path.display();
+        let Ok(intent) = serde_json::from_str::<Intent>(&text) else {
+            let place = record.place();
             return Err(AgentError::new(
                 FailureClass::Session,
-                format!("{path} cannot be read, so nothing is forgotten by it; delete the file"),
+                format!("{place} cannot be read, so nothing is forgotten by it; delete the file"),
             ));
         };
         carry_out(self, config, &intent, change_store).map(drop)
     }
 }
 
-fn lock(paths: &Paths) -> Result<LockFile, AgentError> {
-    create_private_directory(paths.state_dir()).map_err(failed("use the state directory"))?;
-    LockFile::acquire(&paths.state_dir().join(LOCK), WAIT).map_err(|error| match error {
-        LockError::Held { .. } => AgentError::new(
+fn lock(home: &Home) -> Result<Guard<'_>, AgentError> {
+    home.stores().forgetting.lock().map_err(|error| match error {
+        Unlocked::Held => AgentError::new(
             FailureClass::Session,
             "another command forgets something at this moment; try again",
         ),
-        LockError::Io { source, .. } => failed("lock the state directory")(source),
+        Unlocked::Io(error) => failed("lock the state directory")(error),
     })
-}
-
-fn write(paths: &Paths, intent: &Intent) -> io::Result<()> {
-    let file = NewFile::in_directory(paths.state_dir(), ".forget")?;
-    file.as_file().write_all(&serde_json::to_vec(intent)?)?;
-    file.put_at(&paths.state_dir().join(RECORD), Durability::Synced).map(drop)
 }
 
 fn carry_out(
@@ -237,7 +226,10 @@ fn carry_out(
     intent: &Intent,
     change_store: ChangeStore<'_>,
 ) -> Result<Forgot, AgentError> {
-    let notebook = Notebook::new(intent.workspace.clone(), intent.lock.clone());
+    let own_directory = intent.memory.parent().unwrap_or(&intent.memory);
+    let memory = home.stores().memory.of_agent(&intent.agent, own_directory);
+    let lock = intent.lock.file_name().unwrap_or_default();
+    let notebook = memory.notebook(&intent.workspace, &lock.to_string_lossy());
     if let Some(id) = FactId::read(&intent.fact) {
         match notebook.remove(&id) {
             Ok(_) | Err(NotebookError::Unknown(_)) => {}
@@ -245,12 +237,12 @@ fn carry_out(
         }
     }
     notebook.remove_unfinished()?;
-    Forgotten::new(intent.memory.clone())
+    Forgotten::new(Arc::clone(&memory.documents))
         .add(intent.digest.as_deref(), &intent.rows)
         .map_err(failed("write down what was forgotten"))?;
     let remove = || {
-        remove_index(&intent.memory.join(super::recall::INDEX))?;
-        remove_index(&intent.memory.join(super::outline::LISTS))?;
+        memory.remove_index()?;
+        remove_lists(&*memory.documents)?;
         match config.resolve_agent(Some(intent.agent.as_str())) {
             Ok(agent) => home.stores().vectors.of_agent(&agent).remove(),
             Err(_) => Ok(()),
@@ -266,8 +258,7 @@ fn carry_out(
             .map_err(|why| AgentError::usage(format!("these words cannot be removed: {why}")))?;
         forgot.left = redact(home, config, &mask, change_store)?;
     }
-    let done = remove_if_there(&home.paths.state_dir().join(RECORD))
-        .and_then(|_| sync_directory(home.paths.state_dir()));
+    let done = home.stores().forgetting.remove();
     done.map_err(failed("remove the note of what to forget"))?;
     Ok(forgot)
 }

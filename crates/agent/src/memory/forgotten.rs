@@ -2,23 +2,23 @@
 //! again. Nothing here says what it was: rows have ids, and facts have digests.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::io;
+use std::sync::Arc;
 
-use myclaw_files::{Durability, NewFile, create_private_directory, read_regular};
+use myclaw_files::{Documents, Durability};
 use myclaw_memory::{Hidden, digest_of_fact};
 use serde::{Deserialize, Serialize};
 
-const FILE: &str = "forgotten.json";
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+/// Name of the document.
+const NAME: &str = "forgotten.json";
 
 /// The record of an agent.
 #[derive(Debug, Clone)]
 pub(crate) struct Forgotten {
-    directory: PathBuf,
+    documents: Arc<dyn Documents>,
 }
 
-/// The file.
+/// The document.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// Rows, as the key of their session and their id.
@@ -28,8 +28,8 @@ pub(crate) struct Record {
 }
 
 impl Forgotten {
-    pub(crate) fn new(directory: PathBuf) -> Self {
-        Self { directory }
+    pub(crate) fn new(documents: Arc<dyn Documents>) -> Self {
+        Self { documents }
     }
 
     /// The rows.
@@ -51,22 +51,27 @@ impl Forgotten {
         self.read()
     }
 
-    /// Adds the digest of a fact and rows. Whoever calls this holds a lock.
+    /// Adds the digest of a fact and rows.
     ///
     /// # Errors
     /// The record cannot be written.
     pub(crate) fn add(&self, fact: Option<&str>, rows: &[(String, String)]) -> io::Result<()> {
-        let mut record = self.read();
-        record.facts.extend(fact.map(str::to_owned));
-        record.rows.extend(rows.iter().cloned());
-        create_private_directory(&self.directory)?;
-        let file = NewFile::in_directory(&self.directory, ".forgotten")?;
-        file.as_file().write_all(&serde_json::to_vec(&record)?)?;
-        file.put_at(&self.directory.join(FILE), Durability::Synced).map(drop)
+        self.documents.change(NAME, Durability::Synced, &mut |before| {
+            let mut record = before.map(Record::from_text).unwrap_or_default();
+            record.facts.extend(fact.map(str::to_owned));
+            record.rows.extend(rows.iter().cloned());
+            serde_json::to_string(&record).unwrap_or_default()
+        })
     }
 
     fn read(&self) -> Record {
-        let bytes = read_regular(&self.directory.join(FILE), MOST_BYTES).unwrap_or_default();
-        serde_json::from_slice(&bytes).unwrap_or_default()
+        let document = self.documents.read(NAME).ok().flatten();
+        document.map(|document| Record::from_text(&document.text)).unwrap_or_default()
+    }
+}
+
+impl Record {
+    fn from_text(text: &str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
     }
 }

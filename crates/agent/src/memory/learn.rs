@@ -5,9 +5,8 @@
 //! goes wrong with it is logged; the turn goes on.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
+use std::io;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use futures_util::future::BoxFuture;
 use myclaw_engine::{
     ActiveModel, CompactionVerdict, Hook, HookError, PendingCompaction, RunError, RunResult,
 };
-use myclaw_files::{Durability, NewFile, create_private_directory, read_regular};
+use myclaw_files::{Documents, Durability};
 use myclaw_llm::BUILTIN_PROVIDER;
 use myclaw_memory::{NewFact, Notebook, Origin, outline};
 use myclaw_session::{Role, SessionKey};
@@ -44,9 +43,8 @@ const LONG: u64 = 40;
 const MOST_FACTS: usize = 8;
 /// Most messages of a log that are looked at.
 const MOST_ROWS: usize = 1_000;
-/// The file that says how far each session was read.
-const FILE: &str = "learned.json";
-const MOST_FILE_BYTES: u64 = 1024 * 1024;
+/// The document that says how far each session was read.
+const NAME: &str = "learned.json";
 /// Most sessions in it.
 const MOST_SESSIONS: usize = 2_000;
 
@@ -149,7 +147,7 @@ impl LearnHook {
             if is_exhausted { Ok(None) } else { reading.part() }
         });
         let Some(part) = prepared.await.map_err(|error| error.message)?? else { return Ok(0) };
-        let forgotten = Forgotten::new(self.session.memory_directory());
+        let forgotten = self.session.forgotten();
         let before = forgotten.state();
         let known = outline(&self.notebook.facts().unwrap_or_default(), self.notebook.workspace());
         let text = format!(
@@ -185,7 +183,7 @@ impl LearnHook {
     }
 
     fn marks(&self) -> Marks {
-        Marks { directory: self.session.memory_directory() }
+        Marks(self.session.agent_memory().documents)
     }
 
     fn reading(&self) -> Reading {
@@ -193,7 +191,7 @@ impl LearnHook {
             session: self.session.session_key.clone(),
             catalog: Arc::clone(self.session.home.catalog()),
             marks: self.marks(),
-            forgotten: Forgotten::new(self.session.memory_directory()),
+            forgotten: self.session.forgotten(),
         }
     }
 }
@@ -259,33 +257,34 @@ impl Reading {
     fn keep_mark(&self, row: &str) -> io::Result<()> {
         let entry = self.catalog.entry(&self.session).ok().flatten();
         let messages = entry.and_then(|entry| entry.messages).unwrap_or_default();
-        self.marks.keep(self.session.as_str(), Mark { row: row.to_owned(), messages })
+        self.marks.keep(self.session.as_str(), &Mark { row: row.to_owned(), messages })
     }
 }
 
-/// The file with the marks. Two processes that write at once lose one, and read a part twice.
-struct Marks {
-    directory: PathBuf,
-}
+/// How far the sessions of the agent were read.
+struct Marks(Arc<dyn Documents>);
 
 impl Marks {
     fn read(&self) -> BTreeMap<String, Mark> {
-        let bytes = read_regular(&self.directory.join(FILE), MOST_FILE_BYTES).unwrap_or_default();
-        serde_json::from_slice(&bytes).unwrap_or_default()
+        let document = self.0.read(NAME).ok().flatten();
+        document.map(|document| Self::of_text(&document.text)).unwrap_or_default()
     }
 
-    fn keep(&self, session: &str, mark: Mark) -> io::Result<()> {
-        let mut marks = self.read();
-        while marks.len() >= MOST_SESSIONS {
-            // Rows have ids in the order of time.
-            let oldest = marks.iter().min_by(|left, right| left.1.row.cmp(&right.1.row));
-            let Some(oldest) = oldest.map(|(session, _)| session.clone()) else { break };
-            marks.remove(&oldest);
-        }
-        marks.insert(session.to_owned(), mark);
-        create_private_directory(&self.directory)?;
-        let file = NewFile::in_directory(&self.directory, ".learned")?;
-        file.as_file().write_all(&serde_json::to_vec(&marks)?)?;
-        file.put_at(&self.directory.join(FILE), Durability::Unsynced).map(drop)
+    fn of_text(text: &str) -> BTreeMap<String, Mark> {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+
+    fn keep(&self, session: &str, mark: &Mark) -> io::Result<()> {
+        self.0.change(NAME, Durability::Unsynced, &mut |before| {
+            let mut marks = before.map(Self::of_text).unwrap_or_default();
+            while marks.len() >= MOST_SESSIONS {
+                // Rows have ids in the order of time.
+                let oldest = marks.iter().min_by(|left, right| left.1.row.cmp(&right.1.row));
+                let Some(oldest) = oldest.map(|(session, _)| session.clone()) else { break };
+                marks.remove(&oldest);
+            }
+            marks.insert(session.to_owned(), mark.clone());
+            serde_json::to_string(&marks).unwrap_or_default()
+        })
     }
 }

@@ -13,9 +13,6 @@ use super::models::Model;
 use crate::workspace::Party;
 use crate::{AgentError, FailureClass, SessionConfig};
 
-/// The directory of the index.
-pub(super) const INDEX: &str = "search";
-
 /// Searches the sessions that a session may know.
 pub(crate) struct SessionRecall {
     search: SessionSearch,
@@ -58,11 +55,10 @@ impl SessionConfig {
 
     fn recall_of(&self, seen: Seen) -> SessionRecall {
         let catalog = Arc::clone(self.home.catalog());
-        let directory = self.memory_directory().join(INDEX);
         let weights = self.agent.memory_search.weights.as_ref();
         SessionRecall {
-            search: SessionSearch::new(catalog, self.agent.id.as_str(), directory),
-            forgotten: Forgotten::new(self.memory_directory()),
+            search: self.agent_memory().search(catalog, self.agent.id.as_str()),
+            forgotten: self.forgotten(),
             model: weights.map(|weights| self.home.meanings.of(weights)),
             seen,
         }

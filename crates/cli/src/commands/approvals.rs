@@ -4,8 +4,8 @@ use myclaw_agent::approvals::{ApprovalStore, Grant, WaitingApproval};
 use serde_json::json;
 
 use crate::args::{ApprovalsArgs, ApprovalsCommand};
+use crate::commands::cluster::home_of_sessions;
 use myclaw_front::exit::CliError;
-use myclaw_front::home::find_home;
 use myclaw_front::print::{Printer, columns};
 use myclaw_front::time::local_minute;
 
@@ -16,7 +16,7 @@ const FEWEST_DIGITS: usize = 4;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ApprovalsArgs) -> Result<(), CliError> {
-    let store = find_home()?.stores().approvals.clone();
+    let store = home_of_sessions()?.stores().approvals.clone();
     match &args.command {
         ApprovalsCommand::List { json } => {
             let (always, waiting) =

@@ -14,8 +14,9 @@ use serde_json::json;
 
 use super::confirm;
 use crate::args::{McpArgs, McpCommand};
+use crate::commands::cluster::home_of_sessions;
 use myclaw_front::exit::CliError;
-use myclaw_front::home::{find_home, load_session};
+use myclaw_front::home::load_session;
 use myclaw_front::print::{Printer, columns};
 use myclaw_front::report::first_line;
 use myclaw_front::runtime;
@@ -62,7 +63,7 @@ impl Answer {
 
 fn session(agent: Option<&str>) -> Result<SessionConfig, CliError> {
     let options = SessionOptions { agent: agent.map(str::to_owned), ..SessionOptions::default() };
-    let mut session = load_session(find_home()?, &options)?;
+    let mut session = load_session(home_of_sessions()?, &options)?;
     session.directory = session.project_here();
     Ok(session)
 }
@@ -205,10 +206,10 @@ fn arguments(tool: &ToolDefinition) -> Vec<String> {
 
 fn logs(name: &str, lines: usize) -> Result<(), CliError> {
     let session = session(None)?;
-    let text =
-        session.home.approved_servers().log(name).map_err(|error| {
-            CliError::failure(format!("the log of {name} cannot be read: {error}"))
-        })?;
+    let text = session
+        .home
+        .server_log(name)
+        .map_err(|error| CliError::failure(format!("the log of {name} cannot be read: {error}")))?;
     if text.is_empty() {
         let names: Vec<String> =
             session.mcp_servers().into_iter().map(|server| server.name).collect();

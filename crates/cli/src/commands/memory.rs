@@ -3,13 +3,14 @@
 use myclaw_agent::SessionConfig;
 use myclaw_agent::remembered::{Redaction, SessionsOf};
 use myclaw_front::exit::CliError;
-use myclaw_front::home::{find_home, load_session};
+use myclaw_front::home::load_session;
 use myclaw_front::memory::{
     about, add, chosen, edit, find, forget, list, preview, print, say, search, why, words_of_origin,
 };
 use serde_json::json;
 
 use crate::args::{MemoryArgs, MemoryCommand, WhoseMemory};
+use crate::commands::cluster::home_of_sessions;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &MemoryArgs) -> Result<(), CliError> {
@@ -46,6 +47,12 @@ pub(crate) fn run(args: &MemoryArgs) -> Result<(), CliError> {
             if !redact {
                 return forget(&config, fact.as_ref(), &Redaction::Nothing, *json);
             }
+            if config.config.store_address(&config.home.environment).is_some() {
+                return Err(CliError::usage(
+                    "--redact does not reach messages in the database of gateway.store; leave it out, and the fact is \
+                     forgotten, and these messages are neither searched nor learned from any more",
+                ));
+            }
             let (words, messages) = chosen(&config, fact.as_ref(), words)?;
             if !yes {
                 return Err(preview(&words, messages));
@@ -56,5 +63,5 @@ pub(crate) fn run(args: &MemoryArgs) -> Result<(), CliError> {
 }
 
 fn config(whose: &WhoseMemory) -> Result<SessionConfig, CliError> {
-    load_session(find_home()?, &whose.options())
+    load_session(home_of_sessions()?, &whose.options())
 }

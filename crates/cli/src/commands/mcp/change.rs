@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Answer, approve, find, session};
 use crate::args::{AddServerArgs, ImportServersArgs, ServerNetwork};
+use crate::commands::cluster::home_of_sessions;
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;
 use myclaw_front::print::{Printer, note};
@@ -152,7 +153,7 @@ fn address_entry(url: &str, given: &[String]) -> Result<Value, CliError> {
 }
 
 pub(super) fn remove(name: &str) -> Result<(), CliError> {
-    let home = find_home()?;
+    let home = home_of_sessions()?;
     let file = read(&home)?;
     let path = place(name);
     if !file.has(&path).map_err(AgentError::from)? {
@@ -163,7 +164,7 @@ pub(super) fn remove(name: &str) -> Result<(), CliError> {
     let server = session(None)?.mcp_servers().into_iter().find(|server| server.name == name);
     change(&home, &file, &[ConfigChange::Unset { path: path.clone() }])?;
     server.map(|server| server.log_out()).transpose()?;
-    home.approved_servers().forget(name).map_err(|error| {
+    home.forget_server(name).map_err(|error| {
         CliError::failure(format!(
             "{path} was removed, and what was approved of it cannot be: {error}"
         ))
