@@ -22,6 +22,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 
 use crate::recent::Recent;
+use crate::shell::channel_shell;
 use crate::split::split_rendered;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
@@ -116,8 +117,13 @@ const WRONG_INTENTS: &str = "Discord refuses the bot the content of messages; sw
                              page Bot of your application at discord.com/developers/applications, and restart the gateway";
 
 impl Channel for Discord {
-    fn account(&self) -> &Account {
-        &self.account
+    channel_shell! {
+        run: receive_events,
+        send: send_part,
+        find: find_part,
+        change: [add_reaction, edit_text, remove],
+        poll: ask,
+        live: here,
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -133,47 +139,8 @@ impl Channel for Discord {
         split(text, MOST_UNITS)
     }
 
-    fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
-        Box::pin(async move { self.receive_events(&*intake).await })
-    }
-
-    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
-        Box::pin(self.send_part(part))
-    }
-
-    fn find<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
-        Box::pin(self.find_part(part))
-    }
-
-    fn change<'a>(
-        &'a self,
-        change: Change,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(async move {
-            match change {
-                Change::React => self.add_reaction(part, message).await,
-                Change::Edit => self.edit_text(part, message).await,
-                Change::Unsend => self.remove(part, message).await,
-            }
-        })
-    }
-
-    fn poll<'a>(
-        &'a self,
-        part: &'a Part,
-        poll: &'a Poll,
-    ) -> BoxFuture<'a, Result<String, SendFailure>> {
-        Box::pin(self.ask(part, poll))
-    }
-
     fn has_buttons(&self) -> bool {
         true
-    }
-
-    fn live(&self) -> Option<&dyn Live> {
-        Some(self)
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {

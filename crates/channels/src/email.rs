@@ -18,6 +18,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use secrecy::{ExposeSecret as _, SecretString};
 
+use crate::shell::channel_shell;
 use crate::wire::{ServerAddress, advice};
 use crate::{
     Account, AfterInterruption, Capabilities, Channel, Intake, Part, ProbeFailure, SendFailure,
@@ -230,9 +231,7 @@ fn smtp_probe_failure(error: &SmtpError) -> ProbeFailure {
 }
 
 impl Channel for Email {
-    fn account(&self) -> &Account {
-        &self.account
-    }
+    channel_shell! { run: receive_mails, send: send_part }
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
@@ -244,14 +243,6 @@ impl Channel for Email {
 
     fn split(&self, text: &str) -> Vec<String> {
         split(text, MOST_TEXT, str::len)
-    }
-
-    fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
-        Box::pin(async move { self.receive_mails(&*intake).await })
-    }
-
-    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
-        Box::pin(self.send_part(part))
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {

@@ -18,6 +18,7 @@ use secrecy::SecretString;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::shell::channel_shell;
 use crate::wire::{self, ServerAddress};
 use crate::{
     Account, AfterInterruption, Capabilities, Channel, Intake, Part, ProbeFailure, SendFailure,
@@ -162,9 +163,7 @@ fn advice(error: &IrcError) -> String {
 }
 
 impl Channel for Irc {
-    fn account(&self) -> &Account {
-        &self.account
-    }
+    channel_shell! { run: receive_lines, send: send_part }
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
@@ -176,14 +175,6 @@ impl Channel for Irc {
 
     fn split(&self, text: &str) -> Vec<String> {
         format::lines(text, MOST_TEXT)
-    }
-
-    fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
-        Box::pin(async move { self.receive_lines(&*intake).await })
-    }
-
-    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
-        Box::pin(self.send_part(part))
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {

@@ -27,6 +27,7 @@ mod passage;
 mod pause;
 mod recent;
 mod send_failure;
+mod shell;
 mod signal;
 mod signature;
 mod slack;

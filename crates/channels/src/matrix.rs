@@ -23,6 +23,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::recent::Recent;
+use crate::shell::channel_shell;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
     Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part,
@@ -193,8 +194,11 @@ const WRONG_TOKEN: &str = "the homeserver does not know the access token; log in
                            accessToken of the config, and restart the gateway";
 
 impl Channel for Matrix {
-    fn account(&self) -> &Account {
-        &self.account
+    channel_shell! {
+        run: receive_events,
+        send: send_part,
+        change: [set_reaction, edit_text, remove],
+        live: here,
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -208,33 +212,6 @@ impl Channel for Matrix {
 
     fn split(&self, text: &str) -> Vec<String> {
         split(text, MOST_BYTES, str::len)
-    }
-
-    fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
-        Box::pin(async move { self.receive_events(&*intake).await })
-    }
-
-    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
-        Box::pin(self.send_part(part))
-    }
-
-    fn change<'a>(
-        &'a self,
-        change: Change,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(async move {
-            match change {
-                Change::React => self.set_reaction(part, message).await,
-                Change::Edit => self.edit_text(part, message).await,
-                Change::Unsend => self.remove(part, message).await,
-            }
-        })
-    }
-
-    fn live(&self) -> Option<&dyn Live> {
-        Some(self)
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {

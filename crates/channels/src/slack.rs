@@ -25,6 +25,7 @@ use tokio::sync::Semaphore;
 
 use crate::pace::Pace;
 use crate::recent::Recent;
+use crate::shell::channel_shell;
 use crate::split::split_rendered;
 use crate::{
     Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part,
@@ -152,8 +153,11 @@ fn explained(token: Token, error: &ApiError) -> String {
 }
 
 impl Channel for Slack {
-    fn account(&self) -> &Account {
-        &self.account
+    channel_shell! {
+        send: send_part,
+        find: find_part,
+        change: [add_reaction, edit_text, remove],
+        live: here,
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -174,35 +178,8 @@ impl Channel for Slack {
         Box::pin(async move { self.receive_events(&*intake).await })
     }
 
-    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
-        Box::pin(self.send_part(part))
-    }
-
-    fn find<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
-        Box::pin(self.find_part(part))
-    }
-
-    fn change<'a>(
-        &'a self,
-        change: Change,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(async move {
-            match change {
-                Change::React => self.add_reaction(part, message).await,
-                Change::Edit => self.edit_text(part, message).await,
-                Change::Unsend => self.remove(part, message).await,
-            }
-        })
-    }
-
     fn has_buttons(&self) -> bool {
         true
-    }
-
-    fn live(&self) -> Option<&dyn Live> {
-        Some(self)
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {

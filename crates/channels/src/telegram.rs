@@ -21,6 +21,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
+use crate::shell::channel_shell;
 use crate::split::split_rendered as split_rendered_by;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
@@ -150,8 +151,12 @@ const WRONG_TOKEN: &str = "Telegram does not know the bot token; copy it again f
                            config";
 
 impl Channel for Telegram {
-    fn account(&self) -> &Account {
-        &self.account
+    channel_shell! {
+        hook: [admit_hook, receive_hook],
+        send: send_part,
+        change: [set_reaction, edit_text, remove],
+        poll: ask,
+        live: here,
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -171,51 +176,8 @@ impl Channel for Telegram {
         Box::pin(async move { self.receive_updates(&*intake).await })
     }
 
-    fn admit(&self, head: &HookRequest) -> Result<(), HookAnswer> {
-        self.admit_hook(head)
-    }
-
-    fn receive<'a>(
-        &'a self,
-        request: HookRequest,
-        intake: &'a dyn Intake,
-    ) -> BoxFuture<'a, HookAnswer> {
-        Box::pin(self.receive_hook(request, intake))
-    }
-
-    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
-        Box::pin(self.send_part(part))
-    }
-
-    fn change<'a>(
-        &'a self,
-        change: Change,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(async move {
-            match change {
-                Change::React => self.set_reaction(part, message).await,
-                Change::Edit => self.edit_text(part, message).await,
-                Change::Unsend => self.remove(part, message).await,
-            }
-        })
-    }
-
-    fn poll<'a>(
-        &'a self,
-        part: &'a Part,
-        poll: &'a Poll,
-    ) -> BoxFuture<'a, Result<String, SendFailure>> {
-        Box::pin(self.ask(part, poll))
-    }
-
     fn has_buttons(&self) -> bool {
         true
-    }
-
-    fn live(&self) -> Option<&dyn Live> {
-        Some(self)
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {

@@ -19,6 +19,7 @@ use secrecy::SecretString;
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 use crate::marks::marked;
+use crate::shell::channel_shell;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
     Account, Action, AfterInterruption, Capabilities, Change, Channel, HookAnswer, HookRequest,
@@ -142,9 +143,7 @@ const WRONG_TOKEN: &str = "WhatsApp does not accept the access token for this ph
                            system user with the permission whatsapp_business_messaging, and put it into accessToken";
 
 impl Channel for WhatsApp {
-    fn account(&self) -> &Account {
-        &self.account
-    }
+    channel_shell! { hook: [admit_hook, receive_hook], send: send_part, live: here }
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
@@ -164,22 +163,6 @@ impl Channel for WhatsApp {
         Box::pin(self.take_jobs(intake))
     }
 
-    fn admit(&self, head: &HookRequest) -> Result<(), HookAnswer> {
-        self.admit_hook(head)
-    }
-
-    fn receive<'a>(
-        &'a self,
-        request: HookRequest,
-        intake: &'a dyn Intake,
-    ) -> BoxFuture<'a, HookAnswer> {
-        Box::pin(self.receive_hook(request, intake))
-    }
-
-    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
-        Box::pin(self.send_part(part))
-    }
-
     fn change<'a>(
         &'a self,
         change: Change,
@@ -192,10 +175,6 @@ impl Channel for WhatsApp {
                 Change::Edit | Change::Unsend => Err(SendFailure::unsupported()),
             }
         })
-    }
-
-    fn live(&self) -> Option<&dyn Live> {
-        Some(self)
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {

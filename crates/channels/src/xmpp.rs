@@ -29,6 +29,7 @@ use uuid::Uuid;
 
 use crate::pace::Pace;
 use crate::recent::Recent;
+use crate::shell::channel_shell;
 use crate::taking::MOST_WITH_FILES;
 use crate::wire::{ServerAddress, WireError};
 use crate::{
@@ -272,8 +273,12 @@ fn advice(error: &XmppError) -> String {
 }
 
 impl Channel for Xmpp {
-    fn account(&self) -> &Account {
-        &self.account
+    channel_shell! {
+        run: receive_stanzas,
+        send: send_part,
+        find: find_part,
+        change: [send_reaction, send_correction, send_retraction],
+        live: here,
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -286,37 +291,6 @@ impl Channel for Xmpp {
 
     fn split(&self, text: &str) -> Vec<String> {
         split(text, MOST_TEXT, |text| text.chars().count())
-    }
-
-    fn run(self: Arc<Self>, intake: Arc<dyn Intake>) -> BoxFuture<'static, ()> {
-        Box::pin(async move { self.receive_stanzas(&*intake).await })
-    }
-
-    fn send<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
-        Box::pin(self.send_part(part))
-    }
-
-    fn find<'a>(&'a self, part: &'a Part) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
-        Box::pin(self.find_part(part))
-    }
-
-    fn change<'a>(
-        &'a self,
-        change: Change,
-        part: &'a Part,
-        message: &'a str,
-    ) -> BoxFuture<'a, Result<(), SendFailure>> {
-        Box::pin(async move {
-            match change {
-                Change::React => self.send_reaction(part, message).await,
-                Change::Edit => self.send_correction(part, message).await,
-                Change::Unsend => self.send_retraction(part, message).await,
-            }
-        })
-    }
-
-    fn live(&self) -> Option<&dyn Live> {
-        Some(self)
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {

@@ -6,12 +6,7 @@ use myclaw_engine::Mode;
 use crate::exit::CliError;
 use crate::print::columns;
 
-/// The reply to `/mode`.
-pub fn describe_mode(session: &Session) -> String {
-    list_modes(session.mode())
-}
-
-/// The modes and what they mean, `now` marked.
+/// The reply to `/mode`: the modes and what they mean, `now` marked.
 pub fn list_modes(now: Mode) -> String {
     let rows: Vec<Vec<String>> = Mode::ALL
         .iter()

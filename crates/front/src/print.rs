@@ -123,6 +123,12 @@ fn unbroken(text: &str, columns: usize) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// How much files are, such as `3 files, 12 KB`.
+pub fn files_and_bytes(files: usize, bytes: u64) -> String {
+    let kilobytes = bytes.div_ceil(1000);
+    format!("{files} file{}, {kilobytes} KB", if files == 1 { "" } else { "s" })
+}
+
 /// An address without the parts that may be secret: the user name, the password, and the values of its query.
 pub fn without_login(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };

@@ -9,7 +9,7 @@ use super::outputs::Common;
 use super::{context, skill};
 use myclaw_front::exit::CliError;
 use myclaw_front::memory;
-use myclaw_front::mode::describe_mode;
+use myclaw_front::mode::list_modes;
 use myclaw_front::model::{describe_model, describe_thinking};
 use myclaw_front::print::columns;
 use myclaw_front::report::tokens_and_cost;
@@ -38,7 +38,7 @@ impl Facts<'_> {
             Command::Help => super::command::HELP.to_owned(),
             Command::Model(None) => describe_model(self.session).await?,
             Command::Thinking(None) => describe_thinking(self.session).await?,
-            Command::Mode(None) => describe_mode(self.session),
+            Command::Mode(None) => list_modes(self.session.mode()),
             Command::Todos => self.todos()?,
             Command::Diff => self.differences().await?,
             Command::Questions => self.questions()?,

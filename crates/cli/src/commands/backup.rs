@@ -11,7 +11,7 @@ use myclaw_config::{ConfigChange, ConfigFile, ConfigPath};
 use myclaw_files::{Durability, NewFile, parent_of};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;
-use myclaw_front::print::{Printer, note};
+use myclaw_front::print::{Printer, files_and_bytes, note};
 use serde_json::Value;
 
 use super::auth::read_unseen;
@@ -280,9 +280,7 @@ fn is_dash(file: &Path) -> bool {
 }
 
 fn size(contents: &Contents) -> String {
-    let files = contents.files();
-    let kilobytes = contents.bytes().div_ceil(1000);
-    format!("{files} file{}, {kilobytes} KB", if files == 1 { "" } else { "s" })
+    files_and_bytes(contents.files(), contents.bytes())
 }
 
 fn report(file: &Path, contents: &Contents) {

@@ -9,7 +9,7 @@ use myclaw_agent::Home;
 use myclaw_files::{is_locked, parent_of};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;
-use myclaw_front::print::Printer;
+use myclaw_front::print::{Printer, files_and_bytes};
 
 use super::{confirm, gateway, refuse_if_in_use};
 use crate::args::uninstall::UninstallArgs;
@@ -233,7 +233,7 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Number of files and their bytes in a place.
-fn size(path: &Path) -> (u64, u64) {
+fn size(path: &Path) -> (usize, u64) {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
             let inside = entries(path).unwrap_or_default();
@@ -250,9 +250,8 @@ fn list(printer: &mut Printer, found: &Found) -> Result<(), CliError> {
     }
     for path in &found.removed {
         let (files, bytes) = size(path);
-        let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-        let kilobytes = bytes.div_ceil(1000);
-        printer.safe_lines([format!("{} ({files}, {kilobytes} KB)", path.display())])?;
+        let size = files_and_bytes(files, bytes);
+        printer.safe_lines([format!("{} ({size})", path.display())])?;
     }
     for path in &found.work {
         let line = format!("stays: {} (--workspace removes it)", path.display());
