@@ -47,7 +47,7 @@ impl From<ConfigWriteError> for AgentError {
     }
 }
 
-/// Looks for everything that would make a run fail or refuse, beside what loading finds. Starts no sandbox.
+/// Looks for everything that would make a run fail or refuse, besides what loading finds. Starts no sandbox.
 pub async fn check_config(loaded: &Loaded, home: &Home) -> Examination {
     let mut examination = examine(loaded, home);
     for problem in sandbox_problems(&loaded.config, home).await {

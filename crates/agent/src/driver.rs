@@ -29,7 +29,7 @@ pub struct Driver {
     tools: Option<Arc<dyn FrontEndTools>>,
 }
 
-/// The tools that a front-end offers in its sessions, beside those of the config. The policy decides about them as about
+/// The tools that a front-end offers in its sessions, besides those of the config. The policy decides about them as about
 /// all others.
 pub trait FrontEndTools: Send + Sync {
     /// The tools for a session.
@@ -134,7 +134,7 @@ impl Driver {
         &self.on_event
     }
 
-    /// Runs `work` beside the caller, as long as the driver is not [finished](Driver::finish).
+    /// Runs `work` concurrently with the caller, as long as the driver is not [finished](Driver::finish).
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(work);
     }

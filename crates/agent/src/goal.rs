@@ -1,4 +1,4 @@
-//! A goal: the agent goes on, turn after turn, until a condition holds, within bounds.
+//! A goal: the agent continues, turn after turn, until a condition holds, within bounds.
 //!
 //! It is kept in the list of sessions with the turns that are left, so what a killed program leaves can be taken up again.
 

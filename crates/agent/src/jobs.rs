@@ -27,7 +27,7 @@ const MAX_UNATTENDED_MESSAGES: u32 = 20;
 
 /// What happens when the message about a job's end waits in a session.
 pub enum JobWake {
-    /// A turn begins in the background, unless one goes on.
+    /// A turn begins in the background, unless one is running.
     StartTurn,
     /// The front-end decides.
     Call(Arc<dyn Fn(&SessionKey) + Send + Sync>),
@@ -37,7 +37,7 @@ pub enum JobWake {
 pub(crate) trait OpenToJobs: Send + Sync {
     /// Puts a message into its inbox. If that fails, the record of the job still says how it ended.
     fn put<'a>(&'a self, kind: QueuedKind, content: Vec<ContentBlock>) -> BoxFuture<'a, ()>;
-    /// Begins a turn in the background, unless one goes on.
+    /// Begins a turn in the background, unless one is running.
     fn begin_turn(self: Arc<Self>);
 }
 

@@ -29,10 +29,10 @@ pub struct RunAgentParams {
     pub model: Option<String>,
     /// How much the model should think, if not as the config says.
     pub thinking: Option<ThinkingLevel>,
-    /// Tools beside the built-in ones. One with the name of a built-in tool replaces it. The lists of the config that
+    /// Tools besides the built-in ones. One with the name of a built-in tool replaces it. The lists of the config that
     /// permit and deny tools apply to them as well.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// Hooks beside those of the config. They are called after them.
+    /// Hooks besides those of the config. They are called after them.
     pub hooks: Vec<Arc<dyn Hook>>,
     /// Answers the questions about calls that need an approval. Without it they are denied, except for those that an
     /// earlier "always" covers.

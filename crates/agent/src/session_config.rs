@@ -66,7 +66,7 @@ pub struct SessionOptions {
 /// What the caller of a run adds to the tools and hooks of the config.
 #[derive(Clone, Default)]
 pub struct RunAdditions {
-    /// Tools beside the built-in ones. One with the name of a built-in tool replaces it.
+    /// Tools besides the built-in ones. One with the name of a built-in tool replaces it.
     pub tools: Vec<Arc<dyn Tool>>,
     /// Hooks that are called after those of the config.
     pub hooks: Vec<Arc<dyn Hook>>,

@@ -1,4 +1,4 @@
-//! Keeps the side files of sessions within the limits of the config, while a run goes on.
+//! Keeps the side files of sessions within the limits of the config, during a run.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};

@@ -43,7 +43,7 @@ const OBEYED_HERE: [&str; 3] = [TEMPLATE, "skills", "commands"];
 /// What the owner's sessions remember. Others remember in a workspace of their own.
 const NOTES: &str = "memory";
 
-/// Instructions that agents take from every directory, beside those of other agents.
+/// Instructions that agents take from every directory, besides those of other agents.
 const INSTRUCTIONS_EVERYWHERE: &str = "AGENTS.md";
 
 /// The channels in the keys of sessions in which nobody else writes: no chat of another channel is routed to one, but to the

@@ -161,7 +161,7 @@ impl AuthStore {
         self.update(keep, KeyChange::Tokens(reserved)).map(drop)
     }
 
-    /// Changes profiles or their order durably. Damaged content is first copied to a name beside it, which is returned.
+    /// Changes profiles or their order durably. Damaged content is first copied to a name next to it, which is returned.
     ///
     /// # Errors
     /// The store is unchanged: it is locked, of a later version, or the system refuses.

@@ -166,7 +166,7 @@ impl ConfigFile {
     }
 
     /// Gives the file this text, if its text is still that of `before`. The file is replaced as a whole, and the text
-    /// before stays beside it as `<name>.bak`. A file that is a symbolic link stays one.
+    /// before stays next to it as `<name>.bak`. A file that is a symbolic link stays one.
     ///
     /// # Errors
     /// The file has changed, or cannot be written.

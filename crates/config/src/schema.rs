@@ -145,7 +145,7 @@ pub struct Config {
     pub project: ProjectConfig,
     /// What agents remember.
     pub memory: MemoryConfig,
-    /// The room that files beside sessions take.
+    /// The room that files next to sessions take.
     pub side_files: SideFilesConfig,
     /// Who speaks: makes voice messages of texts.
     pub speech: SpeechConfig,
@@ -334,7 +334,7 @@ pub struct BashToolConfig {
     #[serde(deserialize_with = "values::within::<_, _, 1, MAX_SECONDS>")]
     #[schemars(range(min = 1, max = MAX_SECONDS))]
     pub timeout_seconds: u64,
-    /// Milliseconds after which a command goes on as a background job, in sessions that stay open; 0 for never, at most
+    /// Milliseconds after which a command continues as a background job, in sessions that stay open; 0 for never, at most
     /// 600000 (10 minutes).
     #[serde(deserialize_with = "values::within::<_, _, 0, MAX_YIELD_MS>")]
     #[schemars(range(min = 0, max = MAX_YIELD_MS))]

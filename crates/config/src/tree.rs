@@ -56,7 +56,7 @@ pub(crate) fn parse_positions(
     parse_to_ast(text, &CollectOptions::default(), &options()).map(|result| result.value)
 }
 
-/// What is accepted beside JSON.
+/// What is accepted besides JSON.
 pub(crate) fn options() -> ParseOptions {
     // Without this option `{a: 1 b: 2}` would be accepted.
     ParseOptions { allow_missing_commas: false, ..ParseOptions::default() }

@@ -1,4 +1,4 @@
-//! The tokenizer and the encoder beside the reference: Hugging Face's tokenizer and ONNX Runtime.
+//! The tokenizer and the encoder compared with the reference: Hugging Face's tokenizer and ONNX Runtime.
 //!
 //! The first tests need nothing: their results of the reference are in `data/tiny`. The others need the packages of
 //! `tests/third-party/requirements.txt`; `MYCLAW_MINILM_PYTHON` names a Python that has them, as `scripts/test` does. Without

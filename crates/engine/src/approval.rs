@@ -100,7 +100,7 @@ pub struct ApprovalTerms {
     pub shown: Vec<ShownFact>,
     /// See [`ApprovalRequest::always`].
     pub always: Vec<AlwaysScope>,
-    /// What the answer depends on beside what is shown.
+    /// What the answer depends on besides what is shown.
     pub bound: Vec<BoundFact>,
     /// What commands have in common that differ only in the content of the programs and scripts that they run. An answer
     /// "no" to one of them withdraws the answers "always" for all of them.

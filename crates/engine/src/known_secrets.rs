@@ -39,7 +39,7 @@ const BASES: [(&[u8], usize); 9] = [
     (b"0123456789ABCDEFGHIJKLMNOPQRSTUV", 5),
     (b"0123456789abcdefghijklmnopqrstuv", 5),
 ];
-/// Characters that stay as they are in a URL, beside letters and digits.
+/// Characters that stay as they are in a URL, besides letters and digits.
 const URL_SAFE: &percent_encoding::AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 

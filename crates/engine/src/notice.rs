@@ -298,7 +298,7 @@ pub enum Notice {
         /// Its name.
         hook: String,
     },
-    /// A hook failed; the run goes on without it.
+    /// A hook failed; the run continues without it.
     #[error("the hook {hook} failed {}: {error}", .point.words())]
     HookFailed {
         /// Its name.

@@ -15,7 +15,7 @@ const HANDED_OVER: &str = "The program that sent the message makes this call. It
 /// Field of such a result's details.
 const MARK: &str = "handedOver";
 
-/// What the program that sent the message asks of the run beside an answer.
+/// What the program that sent the message asks of the run besides an answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProgramRequest {

@@ -62,7 +62,7 @@ pub struct CommandLine {
     pub environment: BTreeMap<String, String>,
     /// Whether it gets a terminal.
     pub terminal: bool,
-    /// Whether it can be written to later, because it goes on as a background job from the start.
+    /// Whether it can be written to later, because it continues as a background job from the start.
     pub background: bool,
 }
 

@@ -103,7 +103,7 @@ async fn the_totals_of_a_day_end_a_run_and_let_no_other_begin() {
 
         assert_eq!((next.reply.as_str(), next.bound, next.iterations), ("", Some(bound), 0));
         assert_eq!(bench.server.requests().len(), requests, "nothing more is spent");
-        // The next day it goes on.
+        // The next day it continues.
         bench.clock.now_ms.fetch_add(86_400_000, std::sync::atomic::Ordering::SeqCst);
         assert_eq!(bench.run("and now?").await.unwrap().iterations, 5);
     }

@@ -1,4 +1,4 @@
-//! Clocks that jump, forward and back, while a session goes on.
+//! Clocks that jump, forward and back, while a session continues.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;

@@ -1,5 +1,5 @@
 //! A stream with a tool call, cut after every single byte: each run ends in the same message or in one classified
-//! error, no call runs twice, and the session goes on.
+//! error, no call runs twice, and the session continues.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod common;

@@ -1,4 +1,4 @@
-//! Sessions that do not fit: every rung makes the request smaller, and an overflow never blocks a session for ever.
+//! Sessions that do not fit: every rung makes the request smaller, and an overflow never blocks a session forever.
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 mod common;

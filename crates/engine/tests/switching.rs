@@ -88,7 +88,7 @@ async fn recorded(format: WireFormat) -> Bench {
                 .tool_call("b", "camera", json!({}))
                 .tool_call("c", "echo", json!({"text": "fail"})),
         ),
-        // Ids that were used before, without a word beside them.
+        // Ids that were used before, without a word next to them.
         Step::from(Reply::new(format).tool_call("b", "echo", json!({"text": "again"}))),
         Step::from(Reply::new(format).thinking("Done with it.", SIGNATURE).text("There you are.")),
         Step::from(Reply::new(format).text("Half an ans").fails_with("overloaded_error", "busy")),

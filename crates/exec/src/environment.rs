@@ -153,7 +153,7 @@ const SECRET_PARTS: &[&str] = &[
 const NO_SECRETS: &[&str] =
     &["SSH_AUTH_SOCK", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"];
 
-/// Keep programs from prompting and from paging their output. Both would wait for ever in a child.
+/// Keep programs from prompting and from paging their output. Both would wait forever in a child.
 const FIXED: &[(&str, &str)] = &[
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
@@ -164,7 +164,7 @@ const FIXED: &[(&str, &str)] = &[
     ("GCM_INTERACTIVE", "never"),
     // Without a terminal ssh would open a window to ask for a password, if there is a desktop.
     ("SSH_ASKPASS_REQUIRE", "never"),
-    // `true` accepts the message that git proposes; an interactive editor would wait for ever.
+    // `true` accepts the message that git proposes; an interactive editor would wait forever.
     ("GIT_EDITOR", "true"),
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("PIP_NO_INPUT", "1"),

@@ -17,7 +17,7 @@ pub struct OutputPiece<'a> {
     pub bytes: &'a [u8],
 }
 
-/// How a command goes on until it has ended.
+/// How a command continues until it has ended.
 pub type Running<'a> = Pin<Box<dyn Future<Output = Result<Finished, ExecError>> + Send + 'a>>;
 
 /// Runs commands, in the way of [`run_attached`].

@@ -109,7 +109,7 @@ impl<'a> Streams<'a> {
         self.output.is_open() || self.errors.is_open()
     }
 
-    /// Waits for something to happen, for ever if nothing can. May be dropped and called again.
+    /// Waits for something to happen, forever if nothing can. May be dropped and called again.
     pub(crate) async fn next(&mut self) -> Progress {
         tokio::select! {
             biased;

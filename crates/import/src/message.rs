@@ -253,7 +253,7 @@ fn row(message: &Message) -> Row {
     Row { row: message_to_row(message), answer: None }
 }
 
-/// A command that the user ran beside the session, and its output.
+/// A command that the user ran next to the session, and its output.
 fn executed(fields: &Map<String, Value>) -> String {
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let mut message =

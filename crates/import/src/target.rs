@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::detect::Format;
 use myclaw_front::exit::CliError;
 
-/// Beside the sessions of Clawdbot and of this program: which session has which key.
+/// Next to the sessions of Clawdbot and of this program: which session has which key.
 const INDEX_NAME: &str = "sessions.json";
 /// Longest index that is looked into.
 const MOST_INDEX_BYTES: u64 = 64 << 20;
@@ -23,7 +23,7 @@ struct IndexEntry {
     session_id: Option<String>,
 }
 
-/// The key in a transcript's header; else the one that an index beside the file gives; else a session named after
+/// The key in a transcript's header; else the one that an index next to the file gives; else a session named after
 /// the file, of the agent in whose directory it is or of `agent_id`.
 pub(super) fn key_of(path: &Path, format: Format, agent_id: &str) -> Result<SessionKey, CliError> {
     if format == Format::Native

@@ -1,4 +1,4 @@
-//! Waiting for something rare beside work that is polled often.
+//! Waiting for something rare during work that is polled often.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ const MAX_REDIRECTS: usize = 3;
 pub struct HttpOptions {
     /// The `user-agent` header; empty means none.
     pub user_agent: String,
-    /// PEM files with certificate authorities to trust beside the system's.
+    /// PEM files with certificate authorities to trust besides the system's.
     pub extra_ca_files: Vec<PathBuf>,
     /// A Unix socket that all connections go to, whatever the address says.
     pub unix_socket: Option<PathBuf>,

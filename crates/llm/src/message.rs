@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::{Api, Usage};
 
-/// One message. The system prompt is not a message: it is sent beside the list.
+/// One message. The system prompt is not a message: it is sent apart from the list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role")]
 pub enum Message {

@@ -1,4 +1,4 @@
-//! What the asker of an answer may ask for beside it: how freely the model chooses its words, where it stops, which form
+//! What the asker of an answer may ask for besides it: how freely the model chooses its words, where it stops, which form
 //! the answer has, and which tool it calls.
 
 use serde::{Deserialize, Serialize};

@@ -344,7 +344,7 @@ struct Change<'t> {
     changed: String,
     /// The bytes that `changed` stands for.
     copied: usize,
-    /// Where the search goes on.
+    /// Where the search continues.
     position: usize,
 }
 

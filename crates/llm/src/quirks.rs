@@ -1,4 +1,4 @@
-//! The special needs of requests to one model, beside its wire format.
+//! The special needs of requests to one model, besides its wire format.
 
 use std::fmt;
 

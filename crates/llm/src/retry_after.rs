@@ -49,7 +49,7 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     believable(delay)
 }
 
-/// The time until the used-up limits are reset, from headers such as `x-ratelimit-reset-tokens` beside
+/// The time until the used-up limits are reset, from headers such as `x-ratelimit-reset-tokens` besides
 /// `x-ratelimit-remaining-tokens: 0`; the last of them counts. A limit that is not used up is ignored: the server
 /// refused for another reason.
 pub(crate) fn limits_reset(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {

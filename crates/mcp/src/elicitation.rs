@@ -37,7 +37,7 @@ pub struct Elicitation {
 /// How a question is answered.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Wants {
-    /// With yes: the user opens this address, and goes on there.
+    /// With yes: the user opens this address, and continues there.
     Page(String),
     /// With yes: these values are sent to the server, which are the only ones that it takes.
     Yes(Map<String, Value>),
@@ -56,7 +56,7 @@ pub enum Reply {
     Cancel(String),
 }
 
-/// A question, and what is needed to go on with its call in another process.
+/// A question, and what is needed to continue with its call in another process.
 pub struct Asked<'a> {
     /// The name of the server.
     pub server: &'a str,
@@ -64,11 +64,11 @@ pub struct Asked<'a> {
     pub call: &'a PreparedCall,
     /// The question.
     pub question: Elicitation,
-    /// With what the call goes on if this process is killed meanwhile.
+    /// What the call continues with if this process is killed meanwhile.
     pub begun: Option<Begun>,
 }
 
-/// With what a call goes on whose process was killed while the user was asked.
+/// What a call continues with whose process was killed while the user was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Begun {
     /// A server with sessions asked this, and has forgotten it. The call is made again.
@@ -93,7 +93,7 @@ pub trait Asker: Send + Sync {
     /// Takes a question back that nobody will answer: its call is over.
     fn forget<'a>(&'a self, tool_call_id: &'a str) -> BoxFuture<'a, ()>;
 
-    /// With what a call goes on that waited for the user when its process was killed. The model made it at `asked_at`, in
+    /// What a call continues with that waited for the user when its process was killed. The model made it at `asked_at`, in
     /// milliseconds since the Unix epoch.
     fn begun<'a>(&'a self, tool_call_id: &'a str, asked_at: u64) -> BoxFuture<'a, Option<Begun>>;
 }
@@ -190,7 +190,7 @@ pub(crate) trait Answers: Sync {
     /// Whether somebody can be asked.
     fn has_user(&self) -> bool;
 
-    /// The answer to a question, for the server. `begun` is with what the call goes on after a kill.
+    /// The answer to a question, for the server. `begun` is what the call continues with after a kill.
     fn answer(&self, params: Value, begun: Begun) -> BoxFuture<'_, Value>;
 }
 

@@ -1,4 +1,4 @@
-//! What a server offers beside tools, which people ask for by name: resources to read, and prompts.
+//! What a server offers besides tools, which people ask for by name: resources to read, and prompts.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -155,7 +155,7 @@ pub trait Backend: Send + Sync {
     /// Watches a turn from now on.
     fn watch<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<Box<dyn Watch>, String>>;
 
-    /// Where a turn is. One that a killed process has left goes on.
+    /// Where a turn is. One that a killed process has left continues.
     fn state<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<State, String>>;
 
     /// Answers a question of a turn.

@@ -93,7 +93,7 @@ impl Tool for RemoteTool {
         Box::pin(self.call(invocation, None))
     }
 
-    /// A call that waited for the user when its process was killed goes on from there.
+    /// A call that waited for the user when its process was killed continues from there.
     fn recall<'a>(
         &'a self,
         call: &'a ToolCall,
@@ -115,7 +115,7 @@ impl Tool for RemoteTool {
 }
 
 impl RemoteTool {
-    /// Makes a call, or goes on with one that has begun in a process that was killed.
+    /// Makes a call, or continues with one that has begun in a process that was killed.
     async fn call(
         &self,
         invocation: ToolInvocation<'_>,

@@ -54,7 +54,7 @@ const PERMITTED: [&str; 31] = [
     "awk",
 ];
 
-/// Programs that exist beside those.
+/// Programs that exist besides those.
 const OTHERS: [&str; 17] = [
     "rm", "curl", "touch", "id", "sh", "node", "perl", "ruby", "nice", "nohup", "sudo", "ssh",
     "python3", "timeout", "npm", "cargo", "gh",

@@ -25,7 +25,7 @@ pub(super) enum Line {
 /// The system cannot start a thread.
 pub(super) fn standard_input() -> io::Result<mpsc::Receiver<Line>> {
     let (sender, receiver) = mpsc::channel(READ_AHEAD);
-    // A thread of its own, not one of the runtime's: it may block in its read for ever, and the exit must not wait for
+    // A thread of its own, not one of the runtime's: it may block in its read forever, and the exit must not wait for
     // it.
     thread::Builder::new().name("input".to_owned()).spawn(move || {
         let mut input = io::stdin().lock();

@@ -2,7 +2,7 @@
 //! message per line.
 //!
 //! What the messages mean is in [`serve`](myclaw_agent::mcp::serve); this module reads and writes them. Requests are
-//! answered beside each other, each as soon as its answer is known.
+//! answered at the same time, each as soon as its answer is known.
 
 mod place;
 mod turns;

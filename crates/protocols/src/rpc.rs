@@ -1,6 +1,6 @@
 //! `myclaw rpc`: one JSON object per line in, replies and events out.
 //!
-//! Commands are executed one after the other and answered at once; long work runs beside them. `docs/develop/rpc.md` is
+//! Commands are executed one after the other and answered at once; long work runs concurrently with them. `docs/develop/rpc.md` is
 //! the protocol.
 
 mod approvals;

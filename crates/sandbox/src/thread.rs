@@ -28,7 +28,7 @@ pub fn can_confine_threads() -> bool {
     crate::probe::landlock_version() > 0
 }
 
-/// Runs `work` on a thread that can open only `paths`, and waits for it. A panic of `work` goes on in the caller. Takes
+/// Runs `work` on a thread that can open only `paths`, and waits for it. A panic of `work` continues in the caller. Takes
 /// about a tenth of a millisecond more than the work.
 ///
 /// # Errors

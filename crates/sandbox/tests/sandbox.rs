@@ -241,7 +241,7 @@ async fn a_fork_bomb_comes_to_rest() {
         let mut home = Home::new(level.clone());
         home.confinement.limits.processes = Some(40);
         let mark = mark(20 + number as u32);
-        // Not by doubling for ever: each process starts others until it is refused.
+        // Not by doubling forever: each process starts others until it is refused.
         let script = format!(
             "bomb() {{ while sleep {mark} & do bomb & done; }} 2>/dev/null; echo ready; bomb; sleep {mark}"
         );

@@ -71,7 +71,7 @@ pub struct SessionEntry {
     pub updated_at: u64,
     /// File name of the log.
     pub session_file: String,
-    /// Whether a turn has begun and not ended: it goes on, or its process was killed.
+    /// Whether a turn has begun and not ended: it is running, or its process was killed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub in_turn: bool,
     /// Channel of the last message.
@@ -207,7 +207,7 @@ impl SessionIndex {
     /// Changes the entry of `key`, or makes one. What this costs does not depend on how many sessions there are.
     ///
     /// # Errors
-    /// The index could not be locked or written. No session depends on it, so a caller may go on with a warning.
+    /// The index could not be locked or written. No session depends on it, so a caller may continue with a warning.
     pub fn record(&self, key: &SessionKey, patch: MetaPatch) -> Result<(), SessionError> {
         create_private_directory(&self.directory)
             .context("create the sessions directory", &self.directory)?;

@@ -225,7 +225,7 @@ impl SessionReader {
             .context("read the session log", &self.path)
     }
 
-    /// How many bytes at the end are no whole line. The next writer moves them to a file beside the log.
+    /// How many bytes at the end are no whole line. The next writer moves them to a file next to the log.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -17,7 +17,7 @@ use crate::reader::Positioned;
 /// Separates the name of a log from the time at which its torn end was moved to a side file.
 pub(crate) const TORN_MARK: &str = ".torn-";
 
-/// A torn end of a log that was moved to a file beside it.
+/// A torn end of a log that was moved to a file next to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovedAside {
     /// The path of the side file.
@@ -37,7 +37,7 @@ pub(crate) enum Repair {
     MovedAside(MovedAside),
 }
 
-/// Makes the log end with a whole line. Nothing is lost: torn bytes go to a file beside the log.
+/// Makes the log end with a whole line. Nothing is lost: torn bytes go to a file next to the log.
 pub(crate) fn repair_torn_tail(file: &File, path: &Path) -> Result<Repair, SessionError> {
     let Some(torn_at) = torn_line(file).context("read the session log", path)? else {
         return Ok(Repair::NotNeeded);

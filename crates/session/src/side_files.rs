@@ -19,7 +19,7 @@ use crate::{SessionKey, SessionStore};
 const CHANGES: &str = "changes";
 /// The list in it, which each change is appended to.
 const CHANGES_LIST: &str = "journal.jsonl";
-/// Files that are younger are never removed: a turn that goes on, or the last one, may need them.
+/// Files that are younger are never removed: a turn that is running, or the last one, may need them.
 const YOUNGEST: Duration = Duration::from_secs(60 * 60);
 /// What undo needs stays for longer.
 const YOUNGEST_CHANGES: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -78,7 +78,7 @@ pub trait SideFiles: fmt::Debug + Send + Sync {
     }
 }
 
-/// A file or directory beside a session.
+/// A file or directory next to a session.
 struct SideFile {
     path: PathBuf,
     bytes: u64,

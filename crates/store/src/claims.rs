@@ -271,7 +271,7 @@ impl Claims {
         batch.under(claim.unwrap_or_else(|| Claim { id: id.clone(), epoch: 0 }))
     }
 
-    /// Renews all leases in time, for ever. What could not be renewed in time is lost when its time is over, also while the
+    /// Renews all leases in time, forever. What could not be renewed in time is lost when its time is over, also while the
     /// store does not answer.
     pub async fn keep(&self) {
         let Some(Sharing { lease, .. }) = &self.sharing else {

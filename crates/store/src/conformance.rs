@@ -52,7 +52,7 @@ impl TestClock {
     }
 }
 
-/// A key is inserted once, also when many insert it at the same time.
+/// A key is inserted once, even if many insert it at the same time.
 pub async fn keys_are_unique(store: Arc<dyn Store>) {
     let id = RecordId::new("thing", "one");
     let first = done(store.commit(Batch::of(insert(&id, "first", None))).await);

@@ -28,7 +28,7 @@ pub enum Signal {
     Kill,
     /// SIGSTOP: the process stands still.
     Pause,
-    /// SIGCONT: it goes on.
+    /// SIGCONT: it continues.
     Continue,
 }
 

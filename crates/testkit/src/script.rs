@@ -22,7 +22,7 @@ pub struct Script {
     pub(crate) settings: Settings,
 }
 
-/// The behaviour of a server beside its steps.
+/// The behaviour of a server besides its steps.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// Ids listed by `GET /v1/models`.

@@ -47,10 +47,10 @@ pub struct BashTool {
 /// Where the commands of a session run.
 #[derive(Clone, Default)]
 pub enum CommandPlace {
-    /// Beside the tool, as children of this process.
+    /// Outside of the sandbox, as children of this process.
     #[default]
     Here,
-    /// Beside the tool, without some paths of this machine.
+    /// Outside of the sandbox, without some paths of this machine.
     Hiding(Arc<dyn Runner>),
     /// In a sandbox.
     Sandbox {

@@ -1,7 +1,7 @@
 //! The file tools' record of files: which content the model has seen, and the content before each change, so that the
 //! change can be undone.
 //!
-//! Everything is in one directory beside the session (`changes` in its directory of artifacts), so it survives a
+//! Everything is in one directory next to the session (`changes` in its directory of artifacts), so it survives a
 //! restart and needs no state in a process:
 //!
 //! - `seen.jsonl`: the content of each file when it was last read or written ([`require_fresh`]);

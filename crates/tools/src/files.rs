@@ -2,7 +2,7 @@
 //! losing a byte, finding blocks of lines, and replacing files atomically.
 //!
 //! The rule of this module: **a byte that no edit names never changes.** A [`Document`] therefore keeps
-//! the file's own bytes beside the decoded text, and edits are splices of those bytes; nothing is ever re-encoded as a
+//! the file's own bytes next to the decoded text, and edits are splices of those bytes; nothing is ever re-encoded as a
 //! whole. This module knows nothing of tools, arguments and patches.
 
 mod atomic;

@@ -1,6 +1,6 @@
 //! The tools `memory_search` and `memory_get`: the notes that an agent keeps in its workspace, and its earlier sessions.
 //!
-//! Notes are `MEMORY.md` and the Markdown files in `memory/`, beside files and directories that the config names. Nothing
+//! Notes are `MEMORY.md` and the Markdown files in `memory/`, besides files and directories that the config names. Nothing
 //! else can be read with these tools: links are resolved before a path is compared, and the kernel confines the thread that
 //! reads, where it can.
 

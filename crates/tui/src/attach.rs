@@ -342,7 +342,7 @@ async fn show_page(
     display.pause(Drawing::On);
 }
 
-/// Waits for keys; for ever without a keyboard.
+/// Waits for keys; forever without a keyboard.
 async fn read(keyboard: &mut Option<Keyboard>) -> io::Result<Vec<u8>> {
     match keyboard {
         Some(keyboard) => keyboard.read_keys().await,

@@ -92,7 +92,7 @@ impl Display {
         self.change(|scene| scene.queue = queue);
     }
 
-    /// Stops drawing while something else has the terminal, or goes on.
+    /// Stops drawing while something else has the terminal, or continues.
     pub(super) fn pause(&self, drawing: Drawing) {
         self.change(|scene| scene.drawing = drawing);
     }

@@ -26,7 +26,7 @@ pub(super) struct Footer {
 #[derive(Debug)]
 struct Drawn {
     rows: Rows,
-    /// Width of the line of text above, at whose end the text goes on; zero if the footer begins on an empty line.
+    /// Width of the line of text above, at whose end the text continues; zero if the footer begins on an empty line.
     text_width: usize,
     columns: usize,
 }
@@ -39,7 +39,7 @@ impl Footer {
             .is_some_and(|drawn| drawn.rows == *rows && drawn.columns == size.columns)
     }
 
-    /// The sequence that erases it and puts the cursor where the text goes on.
+    /// The sequence that erases it and puts the cursor where the text continues.
     pub(super) fn erase(&mut self, size: Size) -> String {
         let Some(drawn) = self.drawn.take() else { return String::new() };
         let mut out = String::from("\r");

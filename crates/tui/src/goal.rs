@@ -23,7 +23,7 @@ pub(super) enum GoalOrder {
     Show,
     /// To drop it.
     Stop,
-    /// To go on with it.
+    /// To continue with it.
     Resume,
     /// This one from now on.
     Begin(String),

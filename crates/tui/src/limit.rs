@@ -1,4 +1,4 @@
-//! At a limit of a message the user decides whether the agent goes on.
+//! At a limit of a message the user decides whether the agent continues.
 
 use myclaw_agent::{AgentError, FailureClass};
 use myclaw_engine::Bound;

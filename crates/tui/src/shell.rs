@@ -76,7 +76,7 @@ impl Chat {
         shell
     }
 
-    /// Lends the terminal to a command. Ctrl-C is the command's own: an interpreter or a pager goes on after it.
+    /// Lends the terminal to a command. Ctrl-C is the command's own: an interpreter or a pager continues after it.
     async fn on_terminal(&self, command: &str) -> std::io::Result<(String, String)> {
         let mut child = self.command(command).spawn()?;
         loop {
@@ -125,7 +125,7 @@ impl Chat {
                 }
             }
         };
-        // What the command left in the background may hold the pipe open, and may print for ever.
+        // What the command left in the background may hold the pipe open, and may print forever.
         let deadline = tokio::time::Instant::now() + LAST_OUTPUT;
         let mut rest = MOST_LAST_BYTES;
         while rest > 0

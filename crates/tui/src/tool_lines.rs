@@ -22,7 +22,7 @@ const LAST_LINES_OF_FAILURE: usize = 12;
 const ROWS_OF_REASON: usize = 4;
 /// Lines of a file or of its diff that have the colours of its language.
 const MOST_COLOURED: usize = 2_000;
-/// How the note for the model begins that a command goes on.
+/// How the note for the model begins that a command continues.
 const JOB_NOTE: &str = "[background job ";
 /// What the model reads of a command that has printed nothing.
 const NOTHING_YET: &str = "(no output yet)";

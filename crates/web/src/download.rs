@@ -24,7 +24,7 @@ const MAX_REDIRECTS: usize = 5;
 pub struct DownloadOptions {
     /// The `user-agent` header.
     pub user_agent: String,
-    /// PEM files with certificate authorities to trust beside the system's.
+    /// PEM files with certificate authorities to trust besides the system's.
     pub extra_ca_files: Vec<PathBuf>,
 }
 

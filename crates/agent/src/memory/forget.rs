@@ -2,7 +2,7 @@
 //! everything else in the state directory.
 //!
 //! What is to be forgotten is written down first, and removed last. So a process that was killed in between leaves a record by
-//! which the next command goes on; each step can be repeated.
+//! which the next command continues; each step can be repeated.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -320,7 +320,7 @@ fn owners_places(paths: &Paths, config: &Config) -> Vec<PathBuf> {
     places
 }
 
-/// The session of a log or of what is beside it.
+/// The session of a log or of what is next to it.
 fn key_of(file: &Path) -> Option<SessionKey> {
     let name = file.file_name()?.to_str()?;
     let slug = name.strip_suffix(".jsonl")?;

@@ -187,7 +187,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Notes what a program obeys beside its arguments.
+    /// Notes what a program obeys besides its arguments.
     fn obeying(&mut self, program: &str, arguments: &[Word]) {
         let name = file_name(program);
         match obeyed_files(name) {

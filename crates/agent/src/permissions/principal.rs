@@ -17,7 +17,7 @@ impl SessionConfig {
     }
 
     /// The same session, working on behalf of others: every rule for their agents, channels and senders holds in it too,
-    /// beside its own.
+    /// besides its own.
     ///
     /// # Errors
     /// One of them is sandboxed, and this one would not be confined in the same way.

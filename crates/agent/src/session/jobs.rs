@@ -41,7 +41,7 @@ impl Session {
         self.config().jobs().await.kill(id, Killer::User).await
     }
 
-    /// Ends the background jobs of the session beside the caller, and calls `then` when they have ended. The session can
+    /// Ends the background jobs of the session concurrently with the caller, and calls `then` when they have ended. The session can
     /// be opened again.
     pub fn end_jobs(self: &Arc<Self>, then: impl FnOnce() + Send + 'static) {
         let this = Arc::clone(self);

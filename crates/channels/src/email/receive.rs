@@ -79,7 +79,7 @@ impl Progress {
 }
 
 impl Email {
-    /// Receives mails for ever, or returns if the account cannot be used.
+    /// Receives mails forever, or returns if the account cannot be used.
     pub(super) async fn receive_mails(&self, intake: &dyn Intake) {
         // A refused login shows at once, and not with the first answer.
         let log_in = async { drop(self.smtp().await) };

@@ -29,7 +29,7 @@ const QUEUE: usize = 16;
 const CTCP: char = '\u{1}';
 
 impl Irc {
-    /// Receives messages for ever.
+    /// Receives messages forever.
     pub(super) async fn receive_lines(&self, intake: &dyn Intake) {
         let mut pause = Pause::new();
         loop {

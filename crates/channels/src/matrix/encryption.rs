@@ -127,7 +127,7 @@ impl Matrix {
         }
     }
 
-    /// Notes for ever that a room is encrypted, with the content of the event that says so.
+    /// Notes forever that a room is encrypted, with the content of the event that says so.
     pub(super) async fn note_settings(&self, room: &str, content: &Value) {
         let (Some(encryption), Ok(room)) = (self.encryption.get(), RoomId::parse(room)) else {
             return;

@@ -86,7 +86,7 @@ struct Page {
 }
 
 impl Matrix {
-    /// Receives messages for ever, or returns if the account cannot be used.
+    /// Receives messages forever, or returns if the account cannot be used.
     pub(super) async fn receive_events(&self, intake: &dyn Intake) {
         let mut pause = Pause::new();
         loop {

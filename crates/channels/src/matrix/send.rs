@@ -228,7 +228,7 @@ fn preview_of(text: &str) -> Option<Map<String, Value>> {
 }
 
 pub(super) fn text_content(text: &str, kind: PartKind) -> Map<String, Value> {
-    // Programs do not answer notices, so two of them cannot talk for ever about a failure.
+    // Programs do not answer notices, so two of them cannot talk forever about a failure.
     let kind = match kind {
         PartKind::Reply => "m.text",
         PartKind::Report => "m.notice",

@@ -32,7 +32,7 @@ const WHEREABOUTS: Whereabouts = Whereabouts {
 const MOST_EVENT: usize = 4 * 1024 * 1024;
 
 impl Signal {
-    /// Receives messages for ever.
+    /// Receives messages forever.
     pub(super) async fn receive_events(&self, intake: &dyn Intake) {
         let mut pause = Pause::new();
         loop {
@@ -58,7 +58,7 @@ impl Signal {
     async fn listen(&self, intake: &dyn Intake, pause: &mut Pause) -> Result<(), String> {
         let key = format!("{SIGNAL}:{}", self.options.number);
         let last = intake.recall(&key).await.map_err(|refusal| refusal.to_string())?;
-        // The stream of an account that is not there would stay empty for ever.
+        // The stream of an account that is not there would stay empty forever.
         self.check().await?;
         self.read_contacts().await;
         let mut stream = self.api.events(last.as_deref()).await?;

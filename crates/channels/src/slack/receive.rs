@@ -89,7 +89,7 @@ struct Profile {
 }
 
 impl Slack {
-    /// Receives messages for ever, or returns if the app cannot be used.
+    /// Receives messages forever, or returns if the app cannot be used.
     ///
     /// A new socket is open before an old one ends. Slack delivers what was not acknowledged on one of them through
     /// another one.

@@ -43,7 +43,7 @@ struct FilePath {
 }
 
 impl Telegram {
-    /// Receives messages for ever, or returns if the bot cannot be used.
+    /// Receives messages forever, or returns if the bot cannot be used.
     pub(super) async fn receive_updates(&self, intake: &dyn Intake) {
         let mut pause = Pause::new();
         while let Err(error) = self.set_up(intake).await {

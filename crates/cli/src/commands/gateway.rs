@@ -52,7 +52,7 @@ pub(super) fn uninstall_service() -> Result<(), CliError> {
     service::uninstall(&UninstallArgs { dry_run: false, force: false, manager: None })
 }
 
-/// Serves until a signal. The second one ends it at once; the next start goes on where it was.
+/// Serves until a signal. The second one ends it at once; the next start continues where it was.
 fn serve() -> Result<(), CliError> {
     // Before an update puts another file into its place.
     let program = std::env::current_exe();
@@ -135,7 +135,7 @@ fn begin_anew(program: std::io::Result<PathBuf>) -> CliError {
 }
 
 fn status(as_json: bool) -> Result<(), CliError> {
-    // Also with a config file that cannot be used: the gateway goes on with the one before.
+    // Also with a config file that cannot be used: the gateway continues with the one before.
     let home = find_home()?;
     let state = runtime::block_on(state_of(&home))?.map_err(failure)?;
     let service = Service::of(&home, None)?.state();

@@ -81,7 +81,7 @@ fn a_turn_that_fails_is_an_error_with_its_class() {
     assert_eq!(failed["error"]["code"], -32603);
     assert_eq!(failed["error"]["data"]["class"], "auth");
     assert!(failed["error"]["message"].as_str().unwrap().contains("no such key"), "{failed}");
-    // What was said is kept, and the session goes on.
+    // What was said is kept, and the session continues.
     assert_eq!(home.only_transcript()[1]["content"], "Hello?");
     assert_eq!(stop_reason(&client.converse(&session, "And now?")), "end_turn");
     client.finish();

@@ -64,7 +64,7 @@ fn mistakes_are_answered_with_what_is_wrong() {
     let answer = client.line_with("batches");
     assert_eq!((code(&answer), &answer["id"]), (-32600, &Value::Null));
 
-    // The connection goes on as before.
+    // The connection continues as before.
     assert!(client.request("session/list", &json!({}))["result"]["sessions"].is_array());
     client.finish();
 }

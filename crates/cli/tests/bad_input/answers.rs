@@ -10,7 +10,7 @@ use crate::{
     serve_text,
 };
 
-/// A failed turn keeps what the user said, and nothing else; the next one goes on from there.
+/// A failed turn keeps what the user said, and nothing else; the next one continues from there.
 fn assert_only_the_message_is_kept(home: &TempHome, format: WireFormat) {
     assert_eq!(rows(home, "main"), said(&[("user", "hello")]));
     let request = assert_goes_on(home, format, "main");

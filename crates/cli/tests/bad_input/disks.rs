@@ -143,7 +143,7 @@ fn a_full_disk_keeps_what_was_stored() {
         let stored: Vec<&str> = stdout.lines().filter(|line| line.starts_with('{')).collect();
         assert_eq!(stored.len(), 4, "header, turn, question: {stored:?}");
         assert!(stored[3].contains("say much"), "{}", stored[3]);
-        // What lies on the disk then is a session that goes on.
+        // What lies on the disk then is a session that continues.
         fs::write(home.transcript_path("main"), stored.join("\n") + "\n").expect("writes");
         assert_goes_on(&home, format, "main");
     }

@@ -164,7 +164,7 @@ fn due_times_run_once_when_the_clock_is_set_forward_and_back() {
     bench.let_one_pass();
     assert_eq!(bench.occurrences(&all, 3), expected);
     assert_eq!(outcomes(&once, 1), ["answered"]);
-    // The plan goes on where it was.
+    // The plan continues where it was.
     clock.set("+250m");
     let dues: Vec<u64> = bench.occurrences(&all, 4).into_iter().map(|run| run.0).collect();
     assert_eq!(dues, [0, 1, 2, 3].map(|hours| first + hours * hour));
@@ -202,7 +202,7 @@ fn a_day_forward_and_an_hour_back_repeat_and_lose_nothing() {
     bench.let_one_pass();
     say(4);
     assert_eq!(bench.occurrences(&job, 1).len(), 1);
-    // Where it was before, it goes on: an hour after the last time.
+    // Where it was before, it continues: an hour after the last time.
     clock.set("+1510m");
     let dues: Vec<u64> = bench.occurrences(&job, 2).into_iter().map(|run| run.0).collect();
     assert_eq!((dues.len(), dues[1] > dues[0]), (2, true), "{dues:?}");

@@ -325,7 +325,7 @@ fn a_mail_is_answered_in_its_thread() {
     );
     let asked = bench.asked();
     assert!(asked.contains("\"yes\"") && !asked.contains("really"), "{asked}");
-    // The person goes on in the same session.
+    // The person continues in the same session.
     servers.write("3", "and now?");
     servers.wait_for("an answer", |mail| mail["headers"]["In-Reply-To"] == "<3@example.org>");
     assert!(bench.asked().contains("yes") && bench.asked().contains("Subject: Hi 3"));

@@ -161,7 +161,7 @@ fn people_are_answered_in_channels_and_directly() {
     ann.send("PRIVMSG claw :\u{1}ACTION waves <m3>\u{1}");
     ann.wait_for("re: <m3>");
     assert!(bench.asked().contains("* waves <m3>"), "{}", bench.asked());
-    // A notice is never answered, so two programs do not talk for ever.
+    // A notice is never answered, so two programs do not talk forever.
     ann.send("NOTICE claw :<m4>");
     ann.send("PRIVMSG claw :\u{1}TIME\u{1}");
     ann.send("PRIVMSG claw :<m5>");

@@ -1,4 +1,4 @@
-//! The tool `message`: what a session says and does in chats beside its answers.
+//! The tool `message`: what a session says and does in chats besides its answers.
 
 use myclaw_testkit::TelegramFault;
 

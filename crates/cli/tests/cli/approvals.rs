@@ -353,7 +353,7 @@ fn a_program_that_is_killed_while_it_waits_asks_again() {
     let waiting = run(&home, &["approvals", "list"]);
     assert!(waiting.stdout().starts_with("waiting"), "{}", waiting.stdout());
 
-    // The session goes on with another message; the old call is asked about first, and its result comes first.
+    // The session continues with another message; the old call is asked about first, and its result comes first.
     let mut terminal = chat(&home);
     terminal.send_line("and now?");
     terminal.expect("bash wants to run: echo x >> marker");

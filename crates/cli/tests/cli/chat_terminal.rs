@@ -192,7 +192,7 @@ fn a_signal_at_the_prompt_leaves_the_terminal_as_it_was() {
     assert!(paste_on.is_some() && paste_off > paste_on, "{written:?}");
 }
 
-/// A chat whose tool has printed something and goes on for ever; with the ids of the tool's processes.
+/// A chat whose tool has printed something and goes on forever; with the ids of the tool's processes.
 fn chat_with_endless_tool(command: &str) -> (TempHome, Terminal, Vec<u32>) {
     let command =
         format!("{command}; echo what it has printed; sleep 600 & echo $$ $! > pids; wait");

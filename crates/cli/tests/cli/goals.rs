@@ -1,4 +1,4 @@
-//! `/goal`: the agent goes on until a condition holds, within bounds, and a killed chat leaves the goal paused.
+//! `/goal`: the agent continues until a condition holds, within bounds, and a killed chat leaves the goal paused.
 
 use myclaw_testkit::{ModelServer, RecordedRequest, Reply, Script, Step, TempHome, WireFormat};
 use serde_json::json;

@@ -26,7 +26,7 @@ fn home_with_hooks(server: &ModelServer, hooks: &Value) -> TempHome {
     home
 }
 
-/// A script beside the config file.
+/// A script next to the config file.
 fn write_script(home: &TempHome, name: &str, text: &str) -> PathBuf {
     let path = home.write(home.state_directory().join(name), text);
     let permissions = std::fs::Permissions::from_mode(0o755);
@@ -54,7 +54,7 @@ fn turn_under(hooks: &Value) -> (String, String) {
 #[test]
 fn a_hook_gets_the_events_and_the_session() {
     let server = one_call();
-    // Each appends its input, as one line, to a file beside the config.
+    // Each appends its input, as one line, to a file next to the config.
     let keep =
         |timeout: u64| json!([{"command": ["./keep.sh", "--all"], "timeoutSeconds": timeout}]);
     let hooks = json!({

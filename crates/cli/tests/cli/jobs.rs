@@ -11,7 +11,7 @@ use crate::sandbox::until;
 use crate::screen::{ask, chat};
 use crate::{myclaw, run, serve};
 
-/// A job that says its process id and goes on until there is a file `go`.
+/// A job that says its process id and continues until there is a file `go`.
 pub(crate) const WAITING: &str = "echo $$ > pid; until test -e go || ! test -e \"$PWD\"; do sleep 0.01; done; \
                        echo finished; exit 3";
 

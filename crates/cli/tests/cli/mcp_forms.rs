@@ -183,7 +183,7 @@ fn nobody_to_ask_means_no() {
 }
 
 /// The call of a server with sessions begins again, with the answer that the user gives first; that of one without sessions
-/// goes on with what the server wanted to see again.
+/// continues with what the server wanted to see again.
 #[test]
 fn a_question_survives_a_kill_and_its_call_goes_on_with_the_answer() {
     for mode in MODES {

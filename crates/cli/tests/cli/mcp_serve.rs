@@ -375,7 +375,7 @@ fn each_bad_request_gets_one_message() {
     }
     client.end();
     assert_eq!(server.requests().len(), 0);
-    // Nothing but messages is on standard output, also when the config has a mistake.
+    // Nothing but messages is on standard output, even if the config has a mistake.
     fs::write(home.config_path(), "{ agents: 5 }").unwrap();
     let output = RunningChild::run(&mut myclaw(&home, &["mcp", "serve"]));
     output.assert_code(3);

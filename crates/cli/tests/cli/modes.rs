@@ -56,7 +56,7 @@ fn a_mode_refuses_by_its_name_and_lasts_beyond_kills_and_a_lost_list() {
     // It is that of the session from then on.
     run(&home, &["run", "go"]).assert_code(0);
     assert!(!is_made(&home));
-    // Also when the list of sessions is lost: the log has it.
+    // Even if the list of sessions is lost: the log has it.
     for entry in fs::read_dir(home.sessions_directory()).expect("a directory") {
         let path = entry.expect("an entry").path();
         if path.extension().is_none_or(|end| end != "jsonl") && path.is_file() {

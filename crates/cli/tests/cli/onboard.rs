@@ -142,7 +142,7 @@ fn a_wrong_token_does_not_end_the_wizard() {
     let model = ["--yes", "--provider", "anthropic", "--base-url", server.url(), "--key-stdin"];
     with_input(&home, &model, KEY).assert_code(0);
     let before = text(&home);
-    // Without the channel it goes on.
+    // Without the channel it continues.
     let output = with_input(
         &home,
         &["--channel-url", &bot.url(), "--channel", "telegram"],

@@ -148,7 +148,7 @@ fn each_start_is_a_new_session_and_continue_finds_the_last_one_of_the_directory(
     assert_eq!(said, ["five", "one", "six seven", "three", "two four"]);
     let main = home.transcript_path("main");
     assert_eq!(TempHome::read_lines(&main)[0]["directory"], Value::Null);
-    // A session that is named goes on where it worked, from anywhere.
+    // A session that is named continues where it worked, from anywhere.
     let name = sessions(&home)
         .iter()
         .find(|session| session["directory"].as_str().is_some_and(|at| at.ends_with("/other")))

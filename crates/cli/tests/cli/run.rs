@@ -301,7 +301,7 @@ fn a_reader_that_leaves_ends_the_run_quietly() {
     assert_eq!(output.status.code(), Some(141));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     server.wait_for_closed_connections_blocking(1);
-    // What had arrived is in the session, and it goes on.
+    // What had arrived is in the session, and it continues.
     let next = ModelServer::spawn_blocking_thread(Script::from(Reply::anthropic().text("Fine.")));
     home.use_server(&next, myclaw_testkit::WireFormat::AnthropicMessages);
     run(&home, &["run", "and now?"]).assert_code(0);

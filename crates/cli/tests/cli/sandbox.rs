@@ -99,7 +99,7 @@ fn everyday_work_is_possible_in_a_sandboxed_session() {
     assert_eq!(results[2], "one\nthree\nfour\nAGENTS.md\nnotes", "{results:?}");
     assert!(results[3].contains("notes/a.txt") && results[4].contains("notes/a.txt"));
     assert_eq!(results[5], "a.txt");
-    // The large output is beside the transcript, and the model can read it.
+    // The large output is next to the transcript, and the model can read it.
     let (_, path) = results[6].split_once("full output: ").expect("the path of the output");
     let path = path.trim_end_matches(']');
     assert_eq!(fs::read_to_string(path).expect("the output").lines().count(), 100_000);

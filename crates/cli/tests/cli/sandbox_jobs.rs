@@ -18,7 +18,7 @@ use crate::{myclaw, run};
 const SESSION: &str = "trip";
 /// Goes on until there is a file `go`.
 const WAITING: &str = "until test -e go; do sleep 0.01; done; echo finished; exit 3";
-/// Goes on for ever, with processes that escape by a session of their own and by losing their parent.
+/// Goes on forever, with processes that escape by a session of their own and by losing their parent.
 const ESCAPING: &str = "(setsid bash -c '(echo $BASHPID > daemon; exec sleep 600) & exit' \
                         </dev/null >/dev/null 2>&1 &)
                         setsid bash -c 'echo $$ > escaped; sleep 600; true' &

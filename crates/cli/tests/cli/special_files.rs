@@ -1,4 +1,4 @@
-//! Pipes and devices under the names of files that the program reads by itself. Opening one could wait for ever.
+//! Pipes and devices under the names of files that the program reads by itself. Opening one could wait forever.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

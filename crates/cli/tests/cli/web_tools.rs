@@ -189,7 +189,7 @@ fn the_next_key_is_used_when_the_model_for_pictures_refuses_one() {
         .map(|request| request.header("x-api-key").expect("a key").to_owned())
         .collect();
     assert_eq!(keys, ["first-key", "second-key"]);
-    // When no key is left, the call fails with the last answer, and the turn goes on.
+    // When no key is left, the call fails with the last answer, and the turn continues.
     run(&home, &["run", "-C", directory, "again"]).assert_code(0);
     let result = last_message(&main);
     assert!(result.contains("eyes/seeing") && result.contains("no key of yours"), "{result}");

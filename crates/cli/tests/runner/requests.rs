@@ -7,7 +7,7 @@ use crate::{Bench, SECRET, blocks};
 
 const ID: &str = "0b9d8f7e-1111-4222-8333-444455556666";
 
-/// Puts a session in place, and returns the job that goes on with it.
+/// Puts a session in place, and returns the job that continues with it.
 fn with_session(bench: &Bench, messages: &Value) -> String {
     std::fs::create_dir_all(bench.path("h/.stingyclaw/sessions")).unwrap();
     let session = json!({"messages": messages}).to_string();

@@ -126,7 +126,7 @@ pub struct AgentDefaults {
     pub human_delay: HumanDelayConfig,
     /// The search over the notes that agents keep in their workspace.
     pub memory_search: MemorySearchConfig,
-    /// Which tools and commands agents may use, beside `tools`.
+    /// Which tools and commands agents may use, besides `tools`.
     pub tools: AgentToolRules,
     /// Which sessions are sandboxed, and what may run in them.
     pub sandbox: SandboxRules,

@@ -43,7 +43,7 @@ pub struct GatewayConfig {
     /// these headers are ignored.
     #[schemars(with = "Vec<NonBlankText>")]
     pub trusted_proxies: Vec<HostEntry>,
-    /// Names under which clients reach the gateway beside this machine's addresses, such as `claw.example.org`, also with
+    /// Names under which clients reach the gateway besides this machine's addresses, such as `claw.example.org`, also with
     /// a port. The names in its certificate need no entry.
     #[schemars(with = "Vec<NonBlankText>")]
     pub allowed_hosts: Vec<HostEntry>,

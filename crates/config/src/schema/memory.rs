@@ -75,7 +75,7 @@ impl Default for MemoryConfig {
 pub struct MemorySearch {
     /// Whether the agent has the tools, if the file says so.
     pub enabled: Option<bool>,
-    /// What is searched beside the notes of the workspace; absolute, need not exist.
+    /// What is searched besides the notes of the workspace; absolute, need not exist.
     pub extra_paths: Vec<PathBuf>,
     /// Most passages of a result.
     pub max_results: usize,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::CommandLine;
 use super::values;
 
-/// What `myclaw node` offers to the gateway that it is paired with, beside the tools that this config allows. Commands and
+/// What `myclaw node` offers to the gateway that it is paired with, besides the tools that this config allows. Commands and
 /// file tools follow `tools`, `agents` and the sandbox, in the session `node`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

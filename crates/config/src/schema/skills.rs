@@ -17,7 +17,7 @@ pub struct SkillsConfig {
     pub entries: BTreeMap<String, SkillEntry>,
 }
 
-/// Where skills are found, beside the usual places.
+/// Where skills are found, besides the usual places.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct SkillPlaces {

@@ -146,7 +146,7 @@ impl Act {
         asked_at: u64,
     ) -> Option<ToolOutput> {
         let tool = find(&self.toolbox.tools, &call.name)?;
-        // A tool may ask the user before it goes on.
+        // A tool may ask the user before it continues.
         let _pause = run.pauses.begin();
         let mut output = tokio::select! {
             () = run.cancel.cancelled() => None,

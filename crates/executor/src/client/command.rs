@@ -157,7 +157,7 @@ impl Inside<'_> {
     }
 }
 
-/// The next piece of input; waits for ever if there is no input.
+/// The next piece of input; waits forever if there is no input.
 async fn next_piece(input: &mut Option<mpsc::Receiver<Piece>>) -> Option<Piece> {
     match input {
         Some(input) => input.recv().await,

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A state directory with a workspace and skills, beside a home directory.
+/// A state directory with a workspace and skills, next to a home directory.
 struct Place {
     base: PathBuf,
     closed: ClosedPaths,

@@ -13,7 +13,7 @@ use super::*;
 const BOTH: [Resolver; 2] = [Resolver::Kernel, Resolver::Steps];
 const SYNCED: (Access, Durability) = (Access::Owner, Durability::Synced);
 
-/// A directory in the hands of somebody else, beside a secret.
+/// A directory in the hands of somebody else, next to a secret.
 struct Place {
     around: tempfile::TempDir,
 }
@@ -344,7 +344,7 @@ fn what_is_removed_or_moved_is_the_name_itself() {
     }
 }
 
-/// Ends the other thread also when an assertion fails.
+/// Ends the other thread even if an assertion fails.
 struct EndOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for EndOnDrop<'_> {
@@ -359,7 +359,7 @@ fn a_fifo_that_replaces_a_file_after_the_look_at_it_holds_nobody_up() {
     fifo(&place.path("inside/fifo"));
     let shared = place.shared(Resolver::Kernel);
     let (sender, receiver) = std::sync::mpsc::channel();
-    // It is not joined: opening a FIFO waits for ever.
+    // It is not joined: opening a FIFO waits forever.
     std::thread::spawn(move || {
         sender.send(walk::open_regular(shared.opened.as_fd(), OsStr::new("fifo"))).unwrap();
     });

@@ -176,7 +176,7 @@ fn key_mode(own: &Termios) -> Termios {
     mode.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
     // Enter is another key than Ctrl-J.
     mode.input_modes -= InputModes::ICRNL;
-    // Ctrl-Z is a key: what is drawn must be ended before the shell goes on.
+    // Ctrl-Z is a key: what is drawn must be ended before the shell continues.
     mode.special_codes[SpecialCodeIndex::VSUSP] = 0;
     mode.special_codes[SpecialCodeIndex::VMIN] = 1;
     mode.special_codes[SpecialCodeIndex::VTIME] = 0;

@@ -1,4 +1,4 @@
-//! Ctrl-Z: the shell goes on until the user calls the program back.
+//! Ctrl-Z: the shell continues until the user calls the program back.
 
 use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::raise;
@@ -7,6 +7,6 @@ use signal_hook::low_level::raise;
 /// (without a shell with job control), nothing happens.
 pub fn suspend() {
     // The signal goes to this thread, which stops here: one for the process may reach another thread first, and this one
-    // would change the terminal's mode again before all stop. The error is ignored: then the program just goes on.
+    // would change the terminal's mode again before all stop. The error is ignored: then the program just continues.
     let _ = raise(SIGTSTP);
 }

@@ -116,7 +116,7 @@ fn image_at(url: &str) -> ContentBlock {
     }
 }
 
-/// The calls beside the content, as in OpenAI's interface.
+/// The calls next to the content, as in OpenAI's interface.
 pub(super) fn tool_calls(fields: &Map<String, Value>, left_out: &mut LeftOut) -> Vec<ContentBlock> {
     let beside = fields.get("tool_calls").and_then(Value::as_array).map(Vec::as_slice);
     let mut calls = Vec::new();

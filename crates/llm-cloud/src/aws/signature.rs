@@ -30,7 +30,7 @@ pub(super) struct Request<'a> {
     /// In upper case.
     pub(super) method: &'a str,
     pub(super) url: &'a Url,
-    /// Headers to sign beside the host, the date and the session token, with names in lower case.
+    /// Headers to sign besides the host, the date and the session token, with names in lower case.
     pub(super) headers: &'a [(&'a str, &'a str)],
     pub(super) body: &'a [u8],
 }

@@ -213,7 +213,7 @@ fn token(answer: &[u8]) -> Option<Token> {
     })
 }
 
-/// Why there is no token, from the error codes of OAuth and Google's own words beside them.
+/// Why there is no token, from the error codes of OAuth and Google's own words next to them.
 fn refusal(status: u16, answer: &[u8], url: &Url, found: &Found) -> ModelError {
     let body: Value = serde_json::from_slice(answer).unwrap_or(Value::Null);
     let code = body["error"].as_str().unwrap_or_default();

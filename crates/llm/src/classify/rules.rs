@@ -23,7 +23,7 @@ const EXACT_CODES: &[Rule<&str>] = &[
             "exceeded_current_quota_error",
             "insufficient_quota",
             "insufficient_user_quota",
-            // Kiro's reason, beside a message without details.
+            // Kiro's reason, next to a message without details.
             "MONTHLY_REQUEST_COUNT",
             "quota_exceeded",
             "ServiceQuotaExceededException",

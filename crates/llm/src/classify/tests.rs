@@ -7,7 +7,7 @@ use super::rules::PHRASES;
 use super::*;
 use ErrorClass::{Auth, Billing, ContextOverflow, Quota, RateLimit, Timeout, Unknown};
 
-/// Real errors, one file for each wire format; see the README beside them.
+/// Real errors, one file for each wire format; see the README next to them.
 const CORPUS: [(&str, &str); 5] = [
     ("openai-completions", include_str!("../../tests/data/errors/openai-completions.jsonl")),
     ("openai-responses", include_str!("../../tests/data/errors/openai-responses.jsonl")),

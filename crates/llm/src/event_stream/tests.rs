@@ -3,7 +3,7 @@ use serde::Deserialize;
 
 use super::*;
 
-/// AWS's own test vectors; see the SOURCE.md beside them.
+/// AWS's own test vectors; see the SOURCE.md next to them.
 const VECTORS: &str = include_str!("../../tests/data/aws/event_streams.json");
 
 const RECORDED: &[u8] =

@@ -15,7 +15,7 @@ use crate::{
 /// reaches it.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// What one block costs beside its text, counted against [`MAX_MESSAGE_BYTES`].
+/// What one block costs besides its text, counted against [`MAX_MESSAGE_BYTES`].
 const BLOCK_BYTES: usize = 256;
 
 /// A message under construction. A block begins with its first content, so there are no empty blocks, and an index is a

@@ -28,7 +28,7 @@ impl InclusiveCounters {
         }
         let cache_read = self.cache_read.min(input);
         let cache_write = self.cache_write.min(input - cache_read);
-        // Some hosts count reasoning beside the output, not in it; the total shows which.
+        // Some hosts count reasoning in addition to the output, not in it; the total shows which.
         let counted = input.saturating_add(output);
         let counts_apart =
             self.reasoning > 0 && total == Some(counted.saturating_add(self.reasoning));

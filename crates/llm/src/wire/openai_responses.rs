@@ -44,7 +44,7 @@ impl ReasoningState<'_> {
     }
 }
 
-/// The data of a message item that is kept beside its text.
+/// The data of a message item that is kept next to its text.
 #[derive(Debug, Serialize, Deserialize)]
 struct MessageState<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]

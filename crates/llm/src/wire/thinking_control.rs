@@ -12,7 +12,7 @@ use crate::{Api, Model, ThinkingLevel};
 pub(crate) enum ThinkingControl {
     /// Each level from `least` on, by a word or a number, and perhaps `off`.
     Levels {
-        /// The lowest level beside `off`.
+        /// The lowest level above `off`.
         least: ThinkingLevel,
         /// Whether its thinking can be switched off.
         off: Off,

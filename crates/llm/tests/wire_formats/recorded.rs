@@ -1,7 +1,7 @@
-//! Real answers of real servers (see `tests/data/recorded/SOURCE.md`): each gives the message that stands beside it,
+//! Real answers of real servers (see `tests/data/recorded/SOURCE.md`): each gives the message that stands next to it,
 //! however its bytes are cut, and goes back in a request that every format allows.
 //!
-//! `UPDATE_RECORDED=1` writes what stands beside them anew; a person reads the difference.
+//! `UPDATE_RECORDED=1` writes what stands next to them anew; a person reads the difference.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::support::{Server, answer, call, model, provider};
 /// How often each stream is cut into pieces of other lengths.
 const CUTS: u64 = 6;
 
-/// Longest opaque state that stands in full beside a recording.
+/// Longest opaque state that stands in full next to a recording.
 const LONGEST_SHOWN: usize = 120;
 
 /// One recorded answer.

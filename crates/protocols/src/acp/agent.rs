@@ -354,7 +354,7 @@ impl Agent {
         self.client_sessions.close_when_idle(&key, id.clone(), move || {
             closing.end_jobs(move || clients.closed(&closed));
         });
-        // Work that goes on ends the jobs at its end.
+        // Work that is running ends the jobs at its end.
         if session.work().is_none() {
             self.client_sessions.is_idle(&key);
         }

@@ -53,7 +53,7 @@ struct Replay<'a, F> {
     known: Known,
 }
 
-/// The fields beside the text of a row that are shown.
+/// The fields besides the text of a row that are shown.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Kept {

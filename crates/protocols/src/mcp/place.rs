@@ -1,4 +1,4 @@
-//! The open sessions, as the requests of the client see them: what goes on, what is asked, how the last turn failed.
+//! The open sessions, as the requests of the client see them: what is running, what is asked, how the last turn failed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -70,7 +70,7 @@ pub(super) enum Command {
     Memory(Memory),
 }
 
-/// The commands, each with its fields beside `id`, `type` and `session`. Other fields are errors: a misspelt one would
+/// The commands, each with its fields besides `id`, `type` and `session`. Other fields are errors: a misspelt one would
 /// change what happens without a word.
 const COMMANDS: [(&str, &[&str]); 28] = [
     ("prompt", &["message", "content", "images", "skill", "mode"]),
@@ -176,7 +176,7 @@ pub(super) enum Block {
     Image(Picture),
 }
 
-/// A picture. Its bytes say what kind it is; a media type beside them is not needed.
+/// A picture. Its bytes say what kind it is; a media type next to them is not needed.
 #[derive(Debug, Deserialize)]
 pub(super) struct Picture {
     /// Standard base64 of a PNG, JPEG, GIF or WebP file.

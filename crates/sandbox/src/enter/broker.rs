@@ -49,7 +49,7 @@ pub(crate) struct Broker {
 /// What the caller gets.
 #[derive(Debug)]
 enum Answer {
-    /// The kernel goes on with the call, and Landlock decides.
+    /// The kernel continues with the call, and Landlock decides.
     Continue,
     /// The call returns this number.
     Number(i64),

@@ -332,7 +332,7 @@ enum Step {
     Call(usize),
     /// A summary that keeps the messages from this share of the log on.
     Summarise(prop::sample::Index),
-    /// The session is forked here, and the fork goes on.
+    /// The session is forked here, and the fork continues.
     Branch,
 }
 

@@ -208,7 +208,7 @@ fn a_clock_that_was_far_ahead_neither_resets_the_totals_nor_blocks_later_days() 
     spending.add("2036-07-01", used(8)).unwrap();
     assert_eq!(spending.of("2026-02-28").unwrap(), used(8));
     assert_eq!(spending.of("2026-03-01").unwrap(), used(0));
-    // An hour or so around midnight changes nothing: the day that was begun goes on.
+    // An hour or so around midnight changes nothing: the day that was begun continues.
     spending.add("2026-03-01", used(3)).unwrap();
     assert_eq!(spending.add("2026-02-28", used(1)).unwrap(), used(4));
     assert_eq!(spending.of("2026-03-01").unwrap(), used(4));

@@ -57,7 +57,7 @@ pub async fn the_last_place_follows_the_order_of_the_store(store: Arc<dyn Store>
     assert_eq!(keys(&*store, "queue").await, ["y", "d", "a", "c", "z", "b"]);
 }
 
-/// A reader that goes on behind the last record that it has seen finds all records that enter meanwhile, once each.
+/// A reader that continues behind the last record that it has seen finds all records that enter meanwhile, once each.
 ///
 /// A store that numbers records before they are committed, and shows each as soon as it is, fails here: a record with a
 /// lower number that is committed later lies behind the reader.

@@ -19,7 +19,7 @@ const BODY_FIELDS: [&str; 5] =
 /// The members of a part of which each has exactly one.
 const PART_KINDS: [&str; 4] = ["text", "inlineData", "functionCall", "functionResponse"];
 
-/// Members that any part may have beside.
+/// Members that any part may have besides.
 const PART_FIELDS: [&str; 2] = ["thought", "thoughtSignature"];
 
 /// A call that waits for its response.

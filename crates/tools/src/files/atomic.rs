@@ -65,7 +65,7 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8], attributes: &Attributes) -
     Ok(())
 }
 
-/// Writes `bytes` to a temporary file beside `path` and waits until they are on disk.
+/// Writes `bytes` to a temporary file next to `path` and waits until they are on disk.
 ///
 /// # Errors
 /// Any I/O error; nothing is left behind.
@@ -95,7 +95,7 @@ pub(crate) fn stage_file(
 }
 
 /// Removes the temporary files that killed processes of this user left in `directory`. A file whose lock is held belongs
-/// to a process that goes on.
+/// to a process that is running.
 pub(crate) fn remove_abandoned(directory: &Path) {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let is_named = |entry: &DirEntry| {

@@ -132,7 +132,7 @@ pub(crate) fn open_regular(
     opened.map_err(|error| io_failure(action, path, &error))
 }
 
-/// Examines a path without opening it, because opening a pipe or a device could block for ever.
+/// Examines a path without opening it, because opening a pipe or a device could block forever.
 ///
 /// # Errors
 /// If it is missing, a directory or a special file.

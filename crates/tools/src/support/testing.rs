@@ -22,7 +22,7 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// A workspace with these files, each holding the text beside it.
+    /// A workspace with these files, each holding the text next to it.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let directory = TempDir::new().unwrap();
         let base = directory.path().canonicalize().unwrap();

@@ -99,7 +99,7 @@ impl Walker {
     }
 }
 
-/// Whether an ignore file in this directory is a pipe or a device, because reading it could block for ever.
+/// Whether an ignore file in this directory is a pipe or a device, because reading it could block forever.
 fn has_special_ignore_file(directory: &Path) -> bool {
     [".gitignore", ".ignore", ".git/info/exclude"].iter().any(|name| {
         directory.join(name).metadata().is_ok_and(|file| !file.is_file() && !file.is_dir())

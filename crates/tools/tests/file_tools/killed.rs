@@ -55,7 +55,7 @@ fn every_file_is_whole_after_a_kill() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // Until it has begun to patch: then another name is beside the three.
+        // Until it has begun to patch: then another name is next to the three.
         let names = || std::fs::read_dir(&workspace.context.working_directory).unwrap().count();
         while names() <= FILES.len() {
             assert_eq!(process.try_wait().unwrap(), None);

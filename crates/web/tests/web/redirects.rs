@@ -84,7 +84,7 @@ async fn a_connection_goes_to_the_address_that_was_checked() {
         message.contains("rebinding.example is an address of this machine (127.0.0.2)"),
         "{message}"
     );
-    // Also when it changes between a page and its redirect.
+    // Even if it changes between a page and its redirect.
     let names = Names::with(&[("rebinding.example", &["127.0.0.1", "127.0.0.2"])]);
     let tool = fetch(&["127.0.0.1"], names, LONG);
     let message = failure(&tool, json!({"url": format!("{url}redirect")})).await;

@@ -32,7 +32,7 @@ pub struct EmailConfig {
     #[serde(deserialize_with = "values::non_blank")]
     #[schemars(with = "NonBlankText")]
     pub address: String,
-    /// The name that stands beside the address in its mails.
+    /// The name that stands next to the address in its mails.
     #[serde(
         default,
         deserialize_with = "values::optional_non_blank",

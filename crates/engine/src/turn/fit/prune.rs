@@ -102,7 +102,7 @@ pub(super) struct Outlook {
 impl Outlook {
     fn of(messages: &[Message], mode: ContextPruning) -> Self {
         let protected = if mode == ContextPruning::Aggressive { 1 } else { PROTECTED_ANSWERS };
-        // The results of the last step with calls stay, also when an answer follows it.
+        // The results of the last step with calls stay, even if an answer follows it.
         let is_answer = |(_, message): &(usize, &Message)| match message {
             Message::Assistant(answer) => {
                 mode != ContextPruning::Aggressive || answer.tool_calls().next().is_some()

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::*;
 
-/// Requests that botocore signed; see the SOURCE.md beside it. The first is of AWS's own test suite.
+/// Requests that botocore signed; see the SOURCE.md next to it. The first is of AWS's own test suite.
 const SIGNED: &str = include_str!("../../../tests/data/aws/signatures.json");
 
 #[derive(Deserialize)]

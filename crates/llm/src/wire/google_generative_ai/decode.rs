@@ -326,7 +326,7 @@ impl<'a> Decoder<'a> {
         let cached = known.cached_content_token_count.unwrap_or(0).min(prompt);
         let answer = known.candidates_token_count.unwrap_or(0);
         let thoughts = known.thoughts_token_count.unwrap_or(0);
-        // Google counts thoughts beside the answer; some gateways to it count them in it. The total shows which.
+        // Google counts thoughts in addition to the answer; some gateways to it count them in it. The total shows which.
         let counts_within = thoughts > 0
             && thoughts <= answer
             && known.total_token_count == Some(prompt.saturating_add(answer));

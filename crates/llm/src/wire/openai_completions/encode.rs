@@ -290,7 +290,7 @@ impl<'a> Messages<'a> {
     }
 
     /// Rebuilds the message from role, text and calls alone: hosts refuse their own `refusal` and `reasoning` fields
-    /// in a request, and empty content beside calls.
+    /// in a request, and empty content next to calls.
     fn add_assistant(&mut self, message: &'a AssistantMessage, in_current_turn: bool) {
         let mut said = self.said(message);
         if said.text.is_empty() && said.tool_calls.is_empty() {

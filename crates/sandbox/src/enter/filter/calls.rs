@@ -75,7 +75,7 @@ const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
 const FILE_SETATTR: i64 = 469;
 
-/// Calls that fail as on an older kernel, so that libraries go on with a call that can be judged.
+/// Calls that fail as on an older kernel, so that libraries continue with a call that can be judged.
 pub(crate) const MISSING: &[i64] = &[
     // Its flags are in memory, where a filter cannot see them.
     libc::SYS_clone3,

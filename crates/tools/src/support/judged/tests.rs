@@ -135,7 +135,7 @@ fn arguments(tool: &dyn Tool, choices: &mut Choices) -> String {
     format!("{{{}}}", fields.join(", "))
 }
 
-/// A working directory beside another one, with links between them. Each file holds a word that names it.
+/// A working directory next to another one, with links between them. Each file holds a word that names it.
 fn workspace() -> Workspace {
     let workspace =
         Workspace::new(&[("a", "TOKEN-a\n"), ("sub/b", "TOKEN-b\n"), ("@x", "TOKEN-x\n")]);

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A workspace `work` beside a directory `outside`, in a temporary directory whose own path has no links.
+/// A workspace `work` next to a directory `outside`, in a temporary directory whose own path has no links.
 struct Place {
     _directory: TempDir,
     base: PathBuf,
