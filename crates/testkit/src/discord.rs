@@ -7,9 +7,9 @@ mod route;
 use std::collections::VecDeque;
 use std::io::BufReader;
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,9 @@ use serde_json::{Value, json};
 
 use route::said;
 
+use crate::vendor::{PATIENCE, Shared};
 use crate::wire::{Push, Request, answer, serve_socket};
 
-/// Longest wait for something that a test expects.
-const PATIENCE: Duration = Duration::from_secs(60);
 const TOKEN: &str = "bot.token.secret";
 /// The user of the bot.
 const BOT: &str = "900";
@@ -67,15 +66,8 @@ impl DiscordMessage {
 /// A Discord on a free port, with one bot. It ends with the process.
 #[derive(Debug, Clone)]
 pub struct DiscordServer {
-    shared: Arc<Shared>,
+    shared: Arc<Shared<State>>,
     port: u16,
-}
-
-#[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-    is_down: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -110,9 +102,8 @@ impl DiscordServer {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let state = Mutex::new(State { port, heartbeat_ms: 41_250, ..State::default() });
-        let (changed, is_down) = (Condvar::new(), AtomicBool::new(false));
-        let server = Self { shared: Arc::new(Shared { state, changed, is_down }), port };
+        let state = State { port, heartbeat_ms: 41_250, ..State::default() };
+        let server = Self { shared: Arc::new(Shared::new(state)), port };
         let serving = server.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -267,7 +258,7 @@ impl DiscordServer {
         self.lock().calls.clone()
     }
 
-    /// What was wrong with calls and words, beside refusals that a test asked for.
+    /// What was wrong with calls and words, besides refusals that a test asked for.
     pub fn mistakes(&self) -> Vec<String> {
         self.lock().mistakes.clone()
     }
@@ -277,21 +268,7 @@ impl DiscordServer {
     /// # Panics
     /// It takes too long.
     pub fn wait_for<T>(&self, what: &str, found: impl Fn(&[DiscordMessage]) -> Option<T>) -> T {
-        let end = Instant::now() + PATIENCE;
-        let mut state = self.lock();
-        loop {
-            if let Some(value) = found(&state.sent) {
-                return value;
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            let (sent, mistakes) = (&state.sent, &state.mistakes);
-            assert!(
-                !left.is_zero(),
-                "{what} did not come; sent: {sent:#?}; mistakes: {mistakes:?}"
-            );
-            let waited = self.shared.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        self.shared.wait_for(what, |state| found(&state.sent))
     }
 
     /// Waits for a message whose text contains `words`.
@@ -305,7 +282,7 @@ impl DiscordServer {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock()
     }
 
     fn push(&self, push: Push) {

@@ -5,16 +5,14 @@
 use std::collections::VecDeque;
 use std::io::{BufReader, Write};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::vendor::{Request, answer, serve};
+use crate::vendor::{Request, Shared, answer, serve};
 
-/// Longest wait for something that a test expects.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a stream looks whether it has to end.
 const TICK: Duration = Duration::from_millis(100);
 const ACCOUNT: &str = "+4915112345678";
@@ -33,15 +31,8 @@ pub enum SignalFault {
 /// A daemon on a free port. It ends with the process.
 #[derive(Debug, Clone)]
 pub struct SignalServer {
-    shared: Arc<Shared>,
+    shared: Arc<Shared<State>>,
     port: u16,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-    is_down: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +50,7 @@ struct State {
 impl SignalServer {
     /// Starts a daemon.
     pub fn start() -> Self {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<Shared<State>>::default();
         let serving = Arc::clone(&shared);
         let port = serve(move |stream| converse(&serving, stream));
         Self { shared, port }
@@ -124,8 +115,7 @@ impl SignalServer {
 
     /// The parameters of the calls of a method that were carried out.
     pub fn calls(&self, method: &str) -> Vec<Value> {
-        let state = self.lock();
-        state.calls.iter().filter(|(name, _)| name == method).map(|(_, it)| it.clone()).collect()
+        self.lock().calls(method)
     }
 
     /// What was refused because the request was wrong. Faults are not in it.
@@ -138,15 +128,7 @@ impl SignalServer {
     /// # Panics
     /// It takes too long.
     pub fn wait_for<T>(&self, what: &str, found: impl Fn(&[Value]) -> Option<T>) -> T {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            if let Some(value) = found(&self.calls("send")) {
-                return value;
-            }
-            let state = self.lock();
-            assert!(Instant::now() < end, "{what} did not come: {state:#?}");
-            drop(self.shared.changed.wait_timeout(state, TICK));
-        }
+        self.shared.wait_for(what, |state| found(&state.calls("send")))
     }
 
     /// Waits for a message that contains `words`.
@@ -160,15 +142,11 @@ impl SignalServer {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.shared)
+        self.shared.lock()
     }
 }
 
-fn lock(shared: &Shared) -> MutexGuard<'_, State> {
-    shared.state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn converse(shared: &Shared, stream: TcpStream) {
+fn converse(shared: &Shared<State>, stream: TcpStream) {
     let Ok(mut writer) = stream.try_clone() else { return };
     let mut reader = BufReader::new(stream);
     while let Some(request) = Request::read(&mut reader) {
@@ -195,12 +173,12 @@ fn converse(shared: &Shared, stream: TcpStream) {
     }
 }
 
-impl Shared {
+impl Shared<State> {
     /// Writes events until the connection or the daemon ends. Without a last event only new ones are written.
     fn stream(&self, mut writer: TcpStream, last: &str) {
         let head =
             "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n:\n\n";
-        let mut state = lock(self);
+        let mut state = self.lock();
         let mut next = match last.strip_prefix("1000-").map(str::parse) {
             Some(Ok(number)) => number,
             _ if !last.is_empty() => 0,
@@ -218,7 +196,7 @@ impl Shared {
             if writer.write_all(std::mem::take(&mut text).as_bytes()).is_err() {
                 return;
             }
-            state = lock(self);
+            state = self.lock();
             if state.events.len() <= next {
                 let waited = self.changed.wait_timeout(state, TICK);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -239,7 +217,7 @@ impl Shared {
         if request["jsonrpc"] != "2.0" || !id.is_string() {
             return error(-32_600, "Invalid request", Value::Null);
         }
-        let mut state = lock(self);
+        let mut state = self.lock();
         let params = request["params"].clone();
         if let Err((code, why)) = state.check(&method, &params) {
             state.refused.push(format!("{method}: {why}"));
@@ -268,6 +246,10 @@ impl Shared {
 }
 
 impl State {
+    fn calls(&self, method: &str) -> Vec<Value> {
+        self.calls.iter().filter(|(name, _)| name == method).map(|(_, it)| it.clone()).collect()
+    }
+
     fn check(&self, method: &str, params: &Value) -> Result<(), (i64, String)> {
         let known: &[&str] = match method {
             "version" | "listGroups" => &[],

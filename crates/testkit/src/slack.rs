@@ -7,18 +7,17 @@ mod press;
 use std::collections::VecDeque;
 use std::io::BufReader;
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::vendor::Shared;
 use crate::wire::{Push, Request, answer, serve_socket};
 
-/// Longest wait for something that a test expects.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Slack sends an event again if it is not acknowledged within this time.
 const ACKNOWLEDGE: Duration = Duration::from_secs(3);
 /// How long an announced end of a socket waits for another one.
@@ -64,15 +63,8 @@ impl SlackMessage {
 /// A Slack on a free port, with one app in one workspace. It ends with the process.
 #[derive(Debug, Clone)]
 pub struct SlackServer {
-    shared: Arc<Shared>,
+    shared: Arc<Shared<State>>,
     port: u16,
-}
-
-#[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-    is_down: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -112,9 +104,8 @@ impl SlackServer {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let state = Mutex::new(State { port, ..State::default() });
-        let (changed, is_down) = (Condvar::new(), AtomicBool::new(false));
-        let server = Self { shared: Arc::new(Shared { state, changed, is_down }), port };
+        let state = State { port, ..State::default() };
+        let server = Self { shared: Arc::new(Shared::new(state)), port };
         let serving = server.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -263,7 +254,7 @@ impl SlackServer {
         self.lock().calls.clone()
     }
 
-    /// What was wrong with calls, beside refusals that a test asked for.
+    /// What was wrong with calls, besides refusals that a test asked for.
     pub fn mistakes(&self) -> Vec<String> {
         self.lock().mistakes.clone()
     }
@@ -273,21 +264,7 @@ impl SlackServer {
     /// # Panics
     /// It takes too long.
     pub fn wait_for<T>(&self, what: &str, found: impl Fn(&[SlackMessage]) -> Option<T>) -> T {
-        let end = Instant::now() + PATIENCE;
-        let mut state = self.lock();
-        loop {
-            if let Some(value) = found(&state.sent) {
-                return value;
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            let (sent, mistakes) = (&state.sent, &state.mistakes);
-            assert!(
-                !left.is_zero(),
-                "{what} did not come; sent: {sent:#?}; mistakes: {mistakes:?}"
-            );
-            let waited = self.shared.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        self.shared.wait_for(what, |state| found(&state.sent))
     }
 
     /// Waits for a message whose text contains `words`.
@@ -301,7 +278,7 @@ impl SlackServer {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock()
     }
 
     fn push_all(&self, push: impl Fn() -> Push) {

@@ -5,18 +5,16 @@ mod schema;
 use std::collections::VecDeque;
 use std::io::BufReader;
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use self::schema::{check_buttons, check_text};
+use crate::vendor::{PATIENCE, Shared};
 use crate::wire::{Request, answer};
-
-/// Longest wait for something that a test expects.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What the server does with the next call of a method, instead of carrying it out.
 #[derive(Debug, Clone)]
@@ -61,15 +59,8 @@ impl BotMessage {
 /// A Bot API server on a free port, for one bot. It ends with the process.
 #[derive(Debug, Clone)]
 pub struct TelegramServer {
-    shared: Arc<Shared>,
+    shared: Arc<Shared<State>>,
     port: u16,
-}
-
-#[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-    is_down: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -95,11 +86,7 @@ impl TelegramServer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let state = State { next_update: 100, next_message: 1_000, ..State::default() };
-        let shared = Arc::new(Shared {
-            state: Mutex::new(state),
-            changed: Condvar::new(),
-            is_down: AtomicBool::new(false),
-        });
+        let shared = Arc::new(Shared::new(state));
         let server = Self { shared, port };
         let serving = server.clone();
         thread::spawn(move || {
@@ -211,17 +198,7 @@ impl TelegramServer {
     /// # Panics
     /// It takes too long.
     pub fn wait_for<T>(&self, what: &str, found: impl Fn(&[BotMessage]) -> Option<T>) -> T {
-        let end = Instant::now() + PATIENCE;
-        let mut state = self.lock();
-        loop {
-            if let Some(value) = found(&state.sent) {
-                return value;
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "{what} did not come; sent: {:#?}", state.sent);
-            let waited = self.shared.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        self.shared.wait_for(what, |state| found(&state.sent))
     }
 
     /// Waits for a message whose text contains `words`.
@@ -235,7 +212,7 @@ impl TelegramServer {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock()
     }
 
     fn converse(&self, stream: TcpStream) {

@@ -1,9 +1,54 @@
-//! What the servers of vendors share: reading requests, and serving each connection on a thread of its own.
+//! What the servers of vendors share: their state, reading requests, and serving each connection on a thread of its own.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longest wait for something that a test expects.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the connections of a server share with the test.
+#[derive(Debug, Default)]
+pub(crate) struct Shared<S> {
+    pub(crate) state: Mutex<S>,
+    /// Wakes those who wait for a change of the state.
+    pub(crate) changed: Condvar,
+    /// Whether every connection is closed.
+    pub(crate) is_down: AtomicBool,
+}
+
+impl<S: fmt::Debug> Shared<S> {
+    pub(crate) fn new(state: S) -> Self {
+        Self { state: Mutex::new(state), changed: Condvar::new(), is_down: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, S> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `found` gives something about the state.
+    ///
+    /// # Panics
+    /// It takes too long.
+    pub(crate) fn wait_for<T>(&self, what: &str, found: impl Fn(&S) -> Option<T>) -> T {
+        let end = Instant::now() + PATIENCE;
+        let mut state = self.lock();
+        loop {
+            if let Some(value) = found(&state) {
+                return value;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "{what} did not come: {state:#?}");
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
 
 /// A request.
 #[derive(Debug, Clone)]
@@ -51,7 +96,7 @@ pub(crate) fn answer(writer: &mut TcpStream, status: u16, body: &[u8]) -> std::i
     writer.write_all(body)
 }
 
-/// Serves connections on a free port for ever; gives the port.
+/// Serves connections on a free port forever; gives the port.
 pub(crate) fn serve(converse: impl Fn(TcpStream) + Clone + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();

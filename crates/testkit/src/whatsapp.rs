@@ -4,17 +4,14 @@
 use std::collections::VecDeque;
 use std::io::BufReader;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::vendor::{Request, answer, serve};
+use crate::vendor::{PATIENCE, Request, Shared, answer, serve};
 
-/// Longest wait for something that a test expects.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Longest text ("Text messages").
 const MOST_CHARS: usize = 4_096;
 const VERSION: &str = "v26.0";
@@ -54,15 +51,8 @@ impl WhatsAppMessage {
 /// A Cloud API on a free port. It ends with the process.
 #[derive(Debug, Clone)]
 pub struct WhatsAppServer {
-    shared: Arc<Shared>,
+    shared: Arc<Shared<State>>,
     port: u16,
-}
-
-#[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-    is_down: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -84,7 +74,7 @@ type Refusal = (u16, u32, String);
 impl WhatsAppServer {
     /// Starts a server.
     pub fn start() -> Self {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<Shared<State>>::default();
         let serving = Arc::clone(&shared);
         let port = serve(move |stream| converse(&serving, stream));
         Self { shared, port }
@@ -151,17 +141,7 @@ impl WhatsAppServer {
     /// # Panics
     /// It takes too long.
     pub fn wait_for<T>(&self, what: &str, found: impl Fn(&[WhatsAppMessage]) -> Option<T>) -> T {
-        let end = Instant::now() + PATIENCE;
-        let mut state = self.lock();
-        loop {
-            if let Some(value) = found(&state.sent) {
-                return value;
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "{what} did not come: {state:#?}");
-            let waited = self.shared.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        self.shared.wait_for(what, |state| found(&state.sent))
     }
 
     /// Waits for a text that contains `words`.
@@ -173,15 +153,11 @@ impl WhatsAppServer {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.shared)
+        self.shared.lock()
     }
 }
 
-fn lock(shared: &Shared) -> MutexGuard<'_, State> {
-    shared.state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn converse(shared: &Shared, stream: TcpStream) {
+fn converse(shared: &Shared<State>, stream: TcpStream) {
     let Ok(mut writer) = stream.try_clone() else { return };
     let mut reader = BufReader::new(stream);
     while let Some(request) = Request::read(&mut reader) {
@@ -195,7 +171,7 @@ fn converse(shared: &Shared, stream: TcpStream) {
     }
 }
 
-impl Shared {
+impl Shared<State> {
     /// `None` closes the connection.
     fn respond(&self, request: &Request) -> Option<(u16, Vec<u8>)> {
         let json = |status: u16, body: &Value| Some((status, body.to_string().into_bytes()));
@@ -210,7 +186,7 @@ impl Shared {
         if request.header("authorization") != format!("Bearer {TOKEN}") {
             return refuse((401, 190, "Access token could not be decrypted".to_owned()));
         }
-        let mut state = lock(self);
+        let mut state = self.lock();
         if let Some(id) = request.path.strip_prefix("/files/") {
             let file = state.files.iter().enumerate().find(|(at, _)| format!("media{at}") == id);
             return Some(file.map_or((404, Vec::new()), |(_, (_, bytes))| (200, bytes.clone())));
