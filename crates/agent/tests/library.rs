@@ -239,8 +239,7 @@ async fn what_tools_and_undo_need_in_memory_is_gone_with_its_scratch_directory()
     ];
     let mut script = Script::new();
     for (name, arguments) in calls {
-        script =
-            script.then(Reply::anthropic().tool_call(&format!("call-{name}"), name, arguments));
+        script = script.then(Reply::anthropic().tool_call(format!("call-{name}"), name, arguments));
     }
     let server = ModelServer::start(script.then(Reply::anthropic().text("Bread."))).await;
     let mut config: Config =
@@ -332,7 +331,7 @@ async fn an_interrupt_that_the_beginning_run_takes_is_answered_by_it() {
     let (recorded, held, has_taken) = (Arc::clone(&events), Arc::clone(&lock), has.clone());
     let session = session(&home, &server, move |event| {
         recorded.lock().unwrap().push(event.clone());
-        // The interrupt is on disk. The run opens the session and takes it before the sender goes on.
+        // The interrupt is on disk. The run opens the session and takes it before the sender continues.
         if event["type"] == "queued" {
             held.lock().unwrap().take();
             wait_until(|| has_taken("taken"));

@@ -102,3 +102,28 @@ fn facts_of_a_session_that_may_not_see_the_workspace_are_out_of_reach() {
     assert!(owner.memory().is_some() && owner.memory_write_tool().is_none());
     assert!(direct.memory_write_tool().is_some());
 }
+
+#[test]
+fn what_is_forgotten_in_memory_leaves_no_file_in_the_state_directory() {
+    let (directory, mut session) = session(json!({}), "main");
+    let scratch = directory.path().join("scratch");
+    let stores = crate::Stores::in_memory(&scratch);
+    session.home = session.home.clone().with_stores(stores.clone());
+    session.remember("Pays with a green card.", None).unwrap();
+    let fact = session.facts().unwrap().facts().unwrap().remove(0);
+    let no_store = |_: &std::path::Path, _: &mut dyn FnMut(&mut [u8]) -> bool| Ok(());
+    session.forget(Some(&fact), &Redaction::Nothing, &no_store).unwrap();
+    assert_eq!(texts(&session), [""; 0]);
+    assert!(session.forgotten().has_fact(&fact.text));
+    let again = stores.memory.of_agent("main", std::path::Path::new("/nowhere")).documents;
+    let kept = again.read("forgotten.json").unwrap().expect("it belongs to the agent's id").text;
+    assert!(kept.contains(&myclaw_memory::digest_of_fact(&fact.text)), "{kept}");
+    let other = stores.memory.of_agent("other", std::path::Path::new("/nowhere")).documents;
+    assert_eq!(other.read("forgotten.json").unwrap(), None);
+    let own = session.own_agent_directory().join("memory");
+    let state = session.home.paths.state_dir();
+    for path in [own, state.join("forget.json"), state.join("forget.lock")] {
+        assert!(!path.exists(), "{}", path.display());
+    }
+    assert!(!session.home.has_to_forget());
+}

@@ -15,7 +15,8 @@ use super::{confirm, gateway, refuse_if_in_use};
 use crate::args::uninstall::UninstallArgs;
 
 /// What the program keeps in the state directory.
-const STATE: [&str; 18] = [
+const STATE: [&str; 19] = [
+    ".documents",
     ".env",
     "agents",
     "approvals.json",

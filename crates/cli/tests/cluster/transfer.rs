@@ -19,6 +19,14 @@ fn logs(state: &Path) -> BTreeMap<String, Vec<u8>> {
     logs
 }
 
+/// Small documents of the agent and of MCP servers, with their texts; files next to them are none.
+const DOCUMENTS: [(&str, &str); 4] = [
+    ("agents/main/agent/memory/forgotten.json", r#"{"rows":[["s","r"]],"facts":["d"]}"#),
+    ("mcp/files.0123456789abcdef.json", r#"{ "server": "files" }"#),
+    ("mcp/projects/0f.json", r#"{"path":"/p/.mcp.json","text":"{}"}"#),
+    ("mcp/files.log", "started"),
+];
+
 fn without_store(config: &mut Value) {
     config["gateway"].as_object_mut().unwrap().remove("store");
 }
@@ -43,8 +51,12 @@ fn a_state_directory_goes_into_a_database_and_back_with_every_byte() {
     text.push_str("{\"type\":\"of a later version\",\"x\": 1 }\n\nno JSON at all\n");
     fs::write(&path, text).unwrap();
     machine.run(&["sessions", "fork", "agent:main:cli:direct:other", "forked"]);
-    let before = logs(&machine.home.state_directory());
     let state = machine.home.state_directory();
+    let before = logs(&state);
+    for (name, text) in DOCUMENTS {
+        fs::create_dir_all(state.join(name).parent().unwrap()).unwrap();
+        fs::write(state.join(name), text).unwrap();
+    }
     machine.configure("one", &model, |_| {});
     let imported = machine.run(&["store", "import"]);
     imported.assert_code(0);
@@ -62,11 +74,15 @@ fn a_state_directory_goes_into_a_database_and_back_with_every_byte() {
         assert_eq!(before, after, "{name}");
     }
     assert_eq!(before.len(), after.len());
+    for (name, text) in DOCUMENTS {
+        let expected = name.ends_with(".json").then(|| text.to_owned());
+        assert_eq!(fs::read_to_string(copy.join(name)).ok(), expected, "{name}");
+    }
     let full = machine.run(&["store", "export", copy.to_str().unwrap()]);
     full.assert_code(1);
     assert!(full.stderr().contains("is not empty"), "{}", full.stderr());
 
-    // A gateway on the database knows the messages, and goes on with the sessions.
+    // A gateway on the database knows the messages, and continues with the sessions.
     let gateway = machine.start();
     assert_eq!(gateway.client.outcome(&ids[2]).unwrap()["reply"], "re: <m3>");
     let id = gateway.client.send("main", "d", "say <m4>").unwrap();

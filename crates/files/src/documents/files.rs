@@ -19,8 +19,8 @@ const MOST_NAMES: usize = 100_000;
 const LOCK: &str = ".documents.lock";
 /// Longest wait for another process that changes a document, which takes milliseconds.
 const LOCK_WAIT: LockWait = LockWait::Until(Duration::from_secs(10));
-/// Begins the name of a file that is not complete.
-const UNFINISHED: &str = ".document";
+/// The file of the next text, until it is complete.
+const UNFINISHED: &str = ".documents.tmp";
 
 /// Documents in a directory that no other party can change: each is a file of its name.
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ impl Documents for FileDocuments {
         if text.len() as u64 > MOST_BYTES {
             return Err(too_large());
         }
-        let mut file = NewFile::in_directory(&directory, UNFINISHED)?;
+        let mut file = NewFile::named(&directory.join(UNFINISHED))?;
         file.write_all(text.as_bytes())?;
         file.put_at(&path, durability).map(drop)
     }
