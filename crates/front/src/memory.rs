@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use myclaw_agent::remembered::{Redaction, SessionsOf};
 use myclaw_agent::{Home, SessionConfig};
+use myclaw_config::Config;
 use myclaw_memory::{Added, Fact, FactId, Notebook};
 use myclaw_session::{EntryId, SessionKey};
 use serde::Serialize;
@@ -64,7 +65,8 @@ fn obey_blocking(config: &SessionConfig, arguments: &str) -> Result<String, CliE
     }
 }
 
-/// Completes what a killed command began to forget.
+/// Completes what a killed command began to forget. Where gateways share a database, what was forgotten is in that, so it
+/// waits for a command that opens it.
 ///
 /// # Errors
 /// A session is in use, or something cannot be changed.
@@ -73,7 +75,21 @@ pub fn finish_forgetting(home: &Home) -> Result<(), CliError> {
         return Ok(());
     }
     let config = myclaw_config::load_or_default(&home.environment)?.config;
-    Ok(home.finish_forgetting(&config, &change_store)?)
+    match config.store_address(&home.environment) {
+        Some(_) => Ok(()),
+        None => finish_forgetting_in(home, &config),
+    }
+}
+
+/// The same for a home with the stores that the config names.
+///
+/// # Errors
+/// As for [`finish_forgetting`].
+pub fn finish_forgetting_in(home: &Home, config: &Config) -> Result<(), CliError> {
+    match home.has_to_forget() {
+        true => Ok(home.finish_forgetting(config, &change_store)?),
+        false => Ok(()),
+    }
 }
 
 /// Changes the values of all records in a database of the gateway or of a host. Other databases stay as they are.

@@ -20,6 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::args::{ClusterArgs, ClusterCommand, StoreArgs, StoreCommand};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::{find_home, load_session};
+use myclaw_front::memory::finish_forgetting_in;
 use myclaw_front::print::{Printer, columns, note};
 use myclaw_front::runtime;
 
@@ -127,7 +128,9 @@ pub(crate) fn home_of_sessions() -> Result<Home, CliError> {
     };
     let Some(address) = address(&home, &config.config)? else { return Ok(home) };
     let cluster = Cluster::open(&home, &config.config, address, SHORT_PATIENCE).map_err(of)?;
-    Ok(home.with_stores(cluster.stores().clone()))
+    let home = home.with_stores(cluster.stores().clone());
+    finish_forgetting_in(&home, &config.config)?;
+    Ok(home)
 }
 
 /// Runs one of the commands about nodes.
