@@ -23,7 +23,7 @@ use serde_json::Value;
 
 pub use myclaw_policy::{changes_direction, escape, is_deceptive};
 pub use question::{Question, refusal};
-pub use store::{ApprovalStore, Approvals, Grant, KeepApprovals, StoreError, WaitingApproval};
+pub use store::{ApprovalStore, Approvals, ApprovalsError, Grant, KeepApprovals, WaitingApproval};
 pub use words::{WrittenAnswer, read_answer};
 
 use crate::blocking::blocking;
@@ -191,14 +191,14 @@ impl SessionApprover {
 
     async fn on_disk<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&ApprovalStore) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&ApprovalStore) -> Result<T, ApprovalsError> + Send + 'static,
     ) -> Result<T, AgentError> {
         let store = self.store.clone();
         blocking(move || work(&store)).await?.map_err(AgentError::from)
     }
 }
 
-/// Logs a failure of the store. The run goes on: without the store every call is asked about.
+/// Logs a failure of the store. The run continues: without the store every call is asked about.
 fn report<T>(outcome: Result<T, AgentError>) -> Option<T> {
     outcome.inspect_err(|error| tracing::warn!("approvals: {error}")).ok()
 }

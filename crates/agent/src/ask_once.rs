@@ -8,7 +8,7 @@ use myclaw_session::Spent;
 use tokio_util::sync::CancellationToken;
 
 use crate::models::profiles_in_order;
-use crate::trial::{Question, Trial, TrialFailure};
+use crate::trial::{Trial, TrialFailure, TrialQuestion};
 use crate::{SessionConfig, call_limits};
 
 impl SessionConfig {
@@ -19,7 +19,7 @@ impl SessionConfig {
     pub(crate) async fn ask_once(
         &self,
         active: &ActiveModel,
-        question: Question<'_>,
+        question: TrialQuestion<'_>,
         cancel: &CancellationToken,
     ) -> Result<String, String> {
         let stored = self.home.stored_keys(&self.agent);

@@ -12,7 +12,7 @@ use myclaw_config::{
     SecretString, load_or_default,
 };
 use myclaw_hooks::unusable_commands;
-use myclaw_llm::{BUILTIN_PROVIDER, Catalog, ModelRef, parse_model_ref, provider_info};
+use myclaw_llm::{BUILTIN_PROVIDER, ModelCatalog, ModelRef, parse_model_ref, provider_info};
 
 use crate::key_lookup::{KeyPresence, look_for_key};
 use crate::selection::{
@@ -146,7 +146,7 @@ impl CaseProblem {
 /// Provider names in model names are compared in lower case, so the keys and the address of such an entry would not be
 /// found.
 fn case_problem(name: &str) -> Option<CaseProblem> {
-    let providers = Catalog::builtin();
+    let providers = ModelCatalog::builtin();
     let known = providers.providers().find(|known| known.name.eq_ignore_ascii_case(name))?;
     (known.name != name).then_some(CaseProblem { known: known.name })
 }

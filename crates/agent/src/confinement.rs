@@ -17,7 +17,7 @@ use myclaw_executor::{CallHandler, Executor, ExecutorError, Launch, with_handler
 use myclaw_mcp::NetworkSetUp;
 use myclaw_policy::SandboxScope;
 use myclaw_sandbox::{
-    Confinement, Engine, Level, Limits, Network, OpenPaths, Sandbox, WorkspaceAccess,
+    Confinement, ContainerEngine, Level, Limits, Network, OpenPaths, Sandbox, WorkspaceAccess,
     with_open_paths,
 };
 use myclaw_tools::CommandPlace;
@@ -409,7 +409,7 @@ pub(crate) fn program() -> Result<PathBuf, AgentError> {
 }
 
 fn level(config: &ConfinementConfig) -> Result<Level, AgentError> {
-    let container = |engine: Engine| match &config.image {
+    let container = |engine: ContainerEngine| match &config.image {
         Some(image) => Ok(Level::Container { engine, image: image.clone() }),
         None => Err(AgentError::config(format!(
             "`sandbox.confinement.level` is \"{}\", and no image is named; set `sandbox.confinement.image` to an image on \
@@ -420,8 +420,8 @@ fn level(config: &ConfinementConfig) -> Result<Level, AgentError> {
     match config.level.unwrap_or_default() {
         ConfinementLevel::Landlock => Ok(Level::Landlock),
         ConfinementLevel::Bubblewrap => Ok(Level::Bubblewrap),
-        ConfinementLevel::Podman => container(Engine::Podman),
-        ConfinementLevel::Docker => container(Engine::Docker),
+        ConfinementLevel::Podman => container(ContainerEngine::Podman),
+        ConfinementLevel::Docker => container(ContainerEngine::Docker),
     }
 }
 

@@ -90,7 +90,7 @@ pub use selection::{
 };
 pub use session::{
     Accepted, Done, Foreground, Handover, Next, Outcome, RAN_COMMAND, Session, SessionCallback,
-    SessionEvent, Work, is_remark,
+    SessionEvent, SessionWork, is_remark,
 };
 pub use session_config::{
     CRON_CHANNEL, HEARTBEAT_PEER, MAIN_SESSION, PERSON_CHANNEL, RunAdditions, RunOptions,
@@ -102,7 +102,7 @@ pub use setup::{
 pub use similar::did_you_mean;
 pub use skills::{FoundSkill, FoundSkills};
 pub use stores::{ServerStores, Stores};
-pub use trial::{Question, Trial, TrialAnswer, TrialFailure};
+pub use trial::{Trial, TrialAnswer, TrialFailure, TrialQuestion};
 pub use undo::UndoMode;
 pub use vector_stores::VectorStores;
 pub use web_tools::FileDownloads;

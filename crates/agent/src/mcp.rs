@@ -22,7 +22,7 @@ use myclaw_llm::HttpProvider;
 pub use myclaw_mcp::oauth::Begun;
 pub use myclaw_mcp::serve;
 use myclaw_mcp::{
-    Address, ApprovedStore, Asker, Place, Program, Server, ServerSpec, offered_tools,
+    Address, ApprovedStore, Asker, Program, Server, ServerPlace, ServerSpec, offered_tools,
     remove_server_log, server_log,
 };
 pub use myclaw_mcp::{Approved, Difference, Failure, Listing, Revision, ToolDefinition};
@@ -240,10 +240,12 @@ impl ConfiguredServer {
 
     fn spec(&self) -> Result<ServerSpec, AgentError> {
         let place = match &self.config.url {
-            Some(url) => Place::Address(self.address(url)?),
+            Some(url) => ServerPlace::Address(self.address(url)?),
             None => {
                 let server = self.clone();
-                Place::Program(Arc::new(move || server.prepare().map_err(|error| error.message)))
+                ServerPlace::Program(Arc::new(move || {
+                    server.prepare().map_err(|error| error.message)
+                }))
             }
         };
         Ok(ServerSpec {

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use myclaw_engine::Tool;
-use myclaw_memory::{Added, FactId, NewFact, Notebook, Origin};
+use myclaw_memory::{Added, FactId, FactOrigin, NewFact, Notebook};
 use myclaw_sandbox::WorkspaceAccess;
 use myclaw_tools::{Memory, MemoryOptions, Recall};
 
@@ -91,7 +91,7 @@ impl SessionConfig {
     /// # Errors
     /// It has no words, there is no fact to replace, or the file cannot be changed.
     pub fn remember(&self, text: &str, replaces: Option<&FactId>) -> Result<Added, AgentError> {
-        let origin = Origin { session: String::new(), ..self.origins().of_day() };
+        let origin = FactOrigin { session: String::new(), ..self.origins().of_day() };
         Ok(self.facts()?.add(NewFact { text, origin, replaces })?)
     }
 

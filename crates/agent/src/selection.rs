@@ -11,8 +11,8 @@ use myclaw_auth::AuthFile;
 use myclaw_config::{Config, Environment, SecretString};
 use myclaw_engine::{ActiveModel, WindowSource};
 use myclaw_llm::{
-    BUILTIN_PROVIDER, Catalog, DEMO_MODEL_ID, KeyNeed, LocalCandidate, LocalFacts, LocalProbe,
-    Model, ModelRef, ProviderInfo, ask_local, discover_local, first_provider_with_key,
+    BUILTIN_PROVIDER, DEMO_MODEL_ID, KeyNeed, LocalCandidate, LocalFacts, LocalProbe, Model,
+    ModelCatalog, ModelRef, ProviderInfo, ask_local, discover_local, first_provider_with_key,
     parse_model_ref, provider_info,
 };
 
@@ -241,7 +241,7 @@ impl Selector<'_> {
             Ok(Selection::new(reference, source, model))
         };
         let has_stored_key = |info: &&ProviderInfo| !stored.profiles_of(info.name).is_empty();
-        let of_stored = Catalog::builtin().providers().find(has_stored_key);
+        let of_stored = ModelCatalog::builtin().providers().find(has_stored_key);
         if let Some((info, model)) = of_stored.and_then(|info| Some((info, info.default_model?))) {
             return plain(info.name, model, SelectionSource::StoredKey, Found::default());
         }
@@ -358,7 +358,7 @@ pub fn known_providers(config: &Config) -> Vec<&str> {
     // An entry without an address does not define a provider.
     let configured = config.provider.iter().filter(|configured| configured.base_url.is_some());
     let configured = configured.map(|configured| configured.name.as_str());
-    let builtin = Catalog::builtin();
+    let builtin = ModelCatalog::builtin();
     let builtin = builtin.providers().map(|info| info.name);
     let mut known: Vec<&str> = Vec::new();
     for name in own.chain(configured).chain(builtin) {

@@ -32,7 +32,7 @@ mod model;
 mod remark;
 mod send;
 
-pub use event::{Accepted, Done, Next, Outcome, SessionCallback, SessionEvent, Work};
+pub use event::{Accepted, Done, Next, Outcome, SessionCallback, SessionEvent, SessionWork};
 pub use remark::{RAN_COMMAND, is_remark};
 pub use send::Handover;
 
@@ -63,7 +63,7 @@ struct State {
 
 #[derive(Clone)]
 struct Running {
-    work: Work,
+    work: SessionWork,
     cancel: CancellationToken,
     switch: ModelSwitch,
 }
@@ -180,7 +180,7 @@ impl Session {
     }
 
     /// The current work, if any.
-    pub fn work(&self) -> Option<Work> {
+    pub fn work(&self) -> Option<SessionWork> {
         self.state.lock().running.as_ref().map(|running| running.work)
     }
 
@@ -211,7 +211,8 @@ impl Session {
         foreground: Foreground,
     ) -> Result<RunResult, AgentError> {
         let (config, selection) = self.prepared().await?;
-        let running = self.begin_with(Work::Turn, foreground.cancel).ok_or_else(|| self.busy())?;
+        let running =
+            self.begin_with(SessionWork::Turn, foreground.cancel).ok_or_else(|| self.busy())?;
         let _place = Place(self);
         let mut params = self.params((&config, &selection), running, foreground.on_event).await?;
         if message.is_some() {
@@ -231,8 +232,9 @@ impl Session {
         foreground: Foreground,
     ) -> Result<CompactionReport, AgentError> {
         let (config, selection) = self.prepared().await?;
-        let running =
-            self.begin_with(Work::Compaction, foreground.cancel).ok_or_else(|| self.busy())?;
+        let running = self
+            .begin_with(SessionWork::Compaction, foreground.cancel)
+            .ok_or_else(|| self.busy())?;
         let _place = Place(self);
         let params = self.params((&config, &selection), running, foreground.on_event).await?;
         self.driver.compact(params, &selection, focus).await
@@ -302,11 +304,11 @@ impl Session {
         focus: Option<String>,
     ) -> Result<CompactionReport, AgentError> {
         self.selection().await?;
-        let running = self.begin(Work::Compaction).ok_or_else(|| self.busy())?;
+        let running = self.begin(SessionWork::Compaction).ok_or_else(|| self.busy())?;
         let (sender, receiver) = oneshot::channel();
         let this = Arc::clone(self);
         self.spawn(async move {
-            this.emit(SessionEvent::Begin(Work::Compaction));
+            this.emit(SessionEvent::Begin(SessionWork::Compaction));
             let report = this.run_compaction(focus.as_deref(), running).await;
             let next = this.end(report.clone().map(Done::Compacted)).await;
             // The caller may have dropped its end.
@@ -316,9 +318,9 @@ impl Session {
         receiver.await.map_err(|_| AgentError::aborted())?
     }
 
-    /// Starts a turn for waiting messages, unless work goes on.
+    /// Starts a turn for waiting messages, unless work is running.
     pub(crate) fn go_on(self: &Arc<Self>) {
-        let Some(running) = self.begin(Work::Turn) else {
+        let Some(running) = self.begin(SessionWork::Turn) else {
             self.state.lock().is_due = true;
             return;
         };
@@ -333,11 +335,11 @@ impl Session {
     }
 
     /// Begins work in the background, unless the session is busy.
-    fn begin(&self, work: Work) -> Option<Running> {
+    fn begin(&self, work: SessionWork) -> Option<Running> {
         self.begin_with(work, self.driver.stop().child_token())
     }
 
-    fn begin_with(&self, work: Work, cancel: CancellationToken) -> Option<Running> {
+    fn begin_with(&self, work: SessionWork, cancel: CancellationToken) -> Option<Running> {
         let mut state = self.state.lock();
         if state.running.is_some() || self.abandoned.is_cancelled() {
             return None;
@@ -356,7 +358,7 @@ impl Session {
     /// Runs turns as long as one is due.
     async fn answer(self: &Arc<Self>, mut next: Option<Running>) {
         while let Some(running) = next.take() {
-            self.emit(SessionEvent::Begin(Work::Turn));
+            self.emit(SessionEvent::Begin(SessionWork::Turn));
             let result = self.run_turn(running).await;
             next = self.end(result.map(|result| Done::Answered(Box::new(result)))).await;
         }
@@ -384,7 +386,7 @@ impl Session {
                 continue;
             }
             self.state.lock().running = None;
-            return self.begin(Work::Turn);
+            return self.begin(SessionWork::Turn);
         }
     }
 

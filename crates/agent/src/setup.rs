@@ -15,7 +15,7 @@ use crate::config_check::refuse_mistakes;
 use crate::models::{profiles_in_order, resolve};
 use crate::selection::{SelectionSource, Wanted, find_access, select};
 use crate::{
-    ConfigWriteError, Home, Question, Trial, TrialFailure, WrittenConfig, call_limits,
+    ConfigWriteError, Home, Trial, TrialFailure, TrialQuestion, WrittenConfig, call_limits,
     change_config,
 };
 
@@ -44,7 +44,8 @@ pub async fn try_key(
         between_events: limits.between_events.min(PATIENCE),
         ..limits
     };
-    let question = Question { text: QUESTION, picture: None, tools: &[], max_output: MAX_OUTPUT };
+    let question =
+        TrialQuestion { text: QUESTION, picture: None, tools: &[], max_output: MAX_OUTPUT };
     let (trial, cancel) = (Trial::new(home.http_options()), CancellationToken::new());
     trial.call(model, profile, question, limits, &cancel).await.map(|answer| answer.total)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use myclaw_engine::SkillSummary;
-use myclaw_skills::{Machine, Origin, Place, Problem, Skill, find};
+use myclaw_skills::{Machine, Problem, Skill, SkillOrigin, SkillPlace, find};
 
 use crate::blocking::blocking;
 use crate::{AgentError, SessionConfig, did_you_mean};
@@ -86,7 +86,7 @@ impl SessionConfig {
     pub fn find_skills(&self) -> Result<FoundSkills, AgentError> {
         let mut catalog = find(&self.skill_places()?, &self.machine());
         // What the agent writes into its workspace must not push the owner's skills out of the prompt.
-        catalog.skills.sort_by_key(|skill| skill.origin == Origin::Workspace);
+        catalog.skills.sort_by_key(|skill| skill.origin == SkillOrigin::Workspace);
         let found = |skill: Skill| FoundSkill {
             is_disabled: !self.config.skills.is_enabled(&skill.name),
             obstacles: self.obstacles(&skill),
@@ -106,7 +106,7 @@ impl SessionConfig {
     }
 
     /// Where skills may be. If two have the same name, the one in the earlier place is used.
-    fn skill_places(&self) -> Result<Vec<Place>, AgentError> {
+    fn skill_places(&self) -> Result<Vec<SkillPlace>, AgentError> {
         let paths = &self.home.paths;
         let mut owners = vec![paths.state_dir().join(OWN_DIRECTORY)];
         for directory in &self.config.skills.load.extra_dirs {
@@ -115,11 +115,11 @@ impl SessionConfig {
         if let Some(home) = paths.home() {
             owners.extend(HOME_DIRECTORIES.map(|directory| home.join(directory)));
         }
-        let owner = |base| Place { base, below: PathBuf::new(), origin: Origin::Owner };
-        let workspace = WORKSPACE_DIRECTORIES.map(|name| Place {
+        let owner = |base| SkillPlace { base, below: PathBuf::new(), origin: SkillOrigin::Owner };
+        let workspace = WORKSPACE_DIRECTORIES.map(|name| SkillPlace {
             base: self.agent.workspace.clone(),
             below: name.into(),
-            origin: Origin::Workspace,
+            origin: SkillOrigin::Workspace,
         });
         Ok(owners.into_iter().map(owner).chain(workspace).collect())
     }

@@ -15,7 +15,7 @@ use crate::{HttpProviders, key_resolver};
 
 /// The request of a trial.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct TrialQuestion<'a> {
     /// The message.
     pub text: &'a str,
     /// A picture after the message.
@@ -74,7 +74,7 @@ impl Trial {
         &self,
         model: &Model,
         profile: Option<&AuthProfile>,
-        question: Question<'_>,
+        question: TrialQuestion<'_>,
         limits: CallLimits,
         cancel: &CancellationToken,
     ) -> Result<TrialAnswer, TrialFailure> {

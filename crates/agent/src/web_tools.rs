@@ -15,7 +15,7 @@ use myclaw_web::{
 use tokio_util::sync::CancellationToken;
 
 use crate::home::USER_AGENT;
-use crate::trial::Question;
+use crate::trial::TrialQuestion;
 use crate::{AgentError, SessionConfig};
 
 /// Longest answer of the model that looks at pictures, in tokens.
@@ -192,7 +192,7 @@ impl ImageModel {
                 "it cannot see pictures; the user must name another one".to_owned(),
             ));
         }
-        let question = Question {
+        let question = TrialQuestion {
             text: question,
             picture: Some(&picture),
             tools: &[],

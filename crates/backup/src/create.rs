@@ -15,7 +15,7 @@ use tar::{Builder, EntryType, Header};
 
 use crate::archive::{CONTENTS, Digesting, FILES, FORMAT, HEAD, Head};
 use crate::sealed::Sealing;
-use crate::source::{Item, Kind, Part, list};
+use crate::source::{FileRole, Item, Kind, list};
 use crate::{BackupError, Contents, LeftOut, Passphrase, Why};
 
 /// Begins the names of directories with copies of databases.
@@ -31,7 +31,7 @@ pub struct Source<'a> {
     /// The state directory.
     pub state: &'a Path,
     /// What a path in it is for.
-    pub part_of: &'a dyn Fn(&Path) -> Part,
+    pub part_of: &'a dyn Fn(&Path) -> FileRole,
     /// Files of it with another content than they have.
     pub replaced: BTreeMap<PathBuf, Vec<u8>>,
     /// What else a person should know is not in the backup.
@@ -84,13 +84,13 @@ fn write<W: Write>(source: Source<'_>, to: W) -> Result<(Contents, W), BackupErr
         files: Vec::new(),
     };
     let is_wanted = |part| match part {
-        Part::Key => source.with_keys,
-        Part::Work => source.with_work,
+        FileRole::Key => source.with_keys,
+        FileRole::Work => source.with_work,
         _ => true,
     };
     let mut left_out = Vec::new();
     let items = list(&state, source.part_of, &is_wanted, &mut |path, part| {
-        let why = if part == Part::Key { Why::Key } else { Why::Work };
+        let why = if part == FileRole::Key { Why::Key } else { Why::Work };
         left_out.push(LeftOut { path: path.to_string_lossy().into_owned(), why });
     })?;
     contents.left_out.append(&mut left_out);
@@ -133,7 +133,7 @@ impl<W: Write> Writing<W> {
             }
             // What a less trusted party can change must not prevent a backup.
             Err(BackupError::Unreadable { source, .. })
-                if matches!(item.part, Part::Work | Part::SideFile) =>
+                if matches!(item.part, FileRole::Work | FileRole::SideFile) =>
             {
                 self.leave_out(item, Why::Unreadable(source.to_string()));
                 Ok(())
@@ -158,7 +158,7 @@ impl<W: Write> Writing<W> {
                 self.to
                     .append_link(&mut header, Path::new(FILES).join(&item.path), &target)
                     .map_err(BackupError::Unwritable)?;
-                if item.part != Part::Work {
+                if item.part != FileRole::Work {
                     self.leave_out(item, Why::LeadsTo(target.to_string_lossy().into_owned()));
                 }
                 Ok(())
@@ -168,7 +168,7 @@ impl<W: Write> Writing<W> {
                 let file = self.state.file(&item.path).map_err(unreadable)?;
                 let whole = file.metadata().map_err(unreadable)?.len();
                 let bytes = match item.part {
-                    Part::Log => whole_lines(&file, whole).map_err(unreadable)?,
+                    FileRole::Log => whole_lines(&file, whole).map_err(unreadable)?,
                     _ => whole,
                 };
                 self.add_file(item, file, bytes)
@@ -245,7 +245,7 @@ impl<W: Write> Writing<W> {
 /// The database of a workspace is copied as the file that it is: SQLite would open what somebody else has written.
 fn is_database(item: &Item) -> bool {
     let is_named = item.path.extension().is_some_and(|end| end == "sqlite");
-    item.part == Part::Database || (item.part == Part::Key && is_named)
+    item.part == FileRole::Database || (item.part == FileRole::Key && is_named)
 }
 
 fn header(kind: EntryType, (bytes, mode, modified): (u64, u32, u64)) -> Header {

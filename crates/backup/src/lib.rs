@@ -24,4 +24,4 @@ pub use create::{COPIES, Source, create};
 pub use error::BackupError;
 pub use restore::{Restored, UNPACKING, check, restore};
 pub use sealed::Passphrase;
-pub use source::Part;
+pub use source::FileRole;

@@ -9,7 +9,7 @@ use crate::BackupError;
 
 /// What a file of the state directory is for. The order is that in which they are copied; the crate's first comment says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum FileRole {
     /// An SQLite database. A copy of it as of one moment is taken.
     Database,
     /// Anything else that the program keeps.
@@ -31,7 +31,7 @@ pub enum Part {
 /// One thing to copy.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Item {
-    pub(crate) part: Part,
+    pub(crate) part: FileRole,
     /// In the state directory.
     pub(crate) path: PathBuf,
     pub(crate) kind: Kind,
@@ -44,13 +44,13 @@ pub(crate) enum Kind {
     Link,
 }
 
-/// Lists a state directory. `part_of` says what a path in it is for; of a directory that it names [`Part::Skipped`], and of
+/// Lists a state directory. `part_of` says what a path in it is for; of a directory that it names [`FileRole::Skipped`], and of
 /// one for which `is_wanted` does not hold, nothing below is looked at. What is not wanted is given to `left_out`.
 pub(crate) fn list(
     state: &SharedDirectory,
-    part_of: &dyn Fn(&Path) -> Part,
-    is_wanted: &dyn Fn(Part) -> bool,
-    left_out: &mut dyn FnMut(&Path, Part),
+    part_of: &dyn Fn(&Path) -> FileRole,
+    is_wanted: &dyn Fn(FileRole) -> bool,
+    left_out: &mut dyn FnMut(&Path, FileRole),
 ) -> Result<Vec<Item>, BackupError> {
     let mut items = Vec::new();
     let mut directories = vec![PathBuf::new()];
@@ -72,7 +72,7 @@ pub(crate) fn list(
                 EntryKind::Link => Kind::Link,
                 EntryKind::Special => continue,
             };
-            if part == Part::Skipped {
+            if part == FileRole::Skipped {
                 continue;
             }
             if !is_wanted(part) {

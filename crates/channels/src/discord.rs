@@ -13,7 +13,6 @@ mod session;
 mod thread;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -25,10 +24,7 @@ use crate::recent::Recent;
 use crate::shell::channel_shell;
 use crate::split::split_rendered;
 use crate::taking::MOST_WITH_FILES;
-use crate::{
-    Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part, Poll,
-    ProbeFailure, SendFailure, utf16_units,
-};
+use crate::{Account, Action, AfterInterruption, Capabilities, Channel, ProbeFailure, utf16_units};
 use api::{Api, ApiError};
 use event::Place;
 

@@ -12,7 +12,6 @@ mod receive;
 mod smtp;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -21,8 +20,8 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::shell::channel_shell;
 use crate::wire::{ServerAddress, advice};
 use crate::{
-    Account, AfterInterruption, Capabilities, Channel, Intake, Part, ProbeFailure, SendFailure,
-    State, Target, split,
+    Account, AfterInterruption, Capabilities, Channel, Part, ProbeFailure, SendFailure, State,
+    Target, split,
 };
 use compose::Thread;
 use imap::{Imap, ImapError};

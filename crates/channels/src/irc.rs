@@ -9,7 +9,6 @@ mod message;
 mod receive;
 mod unconfirmed;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -20,9 +19,7 @@ use tokio::time::Instant;
 
 use crate::shell::channel_shell;
 use crate::wire::{self, ServerAddress};
-use crate::{
-    Account, AfterInterruption, Capabilities, Channel, Intake, Part, ProbeFailure, SendFailure,
-};
+use crate::{Account, AfterInterruption, Capabilities, Channel, Part, ProbeFailure, SendFailure};
 use connection::{Connection, IrcError};
 
 /// Name of the channel.

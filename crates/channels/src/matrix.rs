@@ -25,10 +25,7 @@ use tokio::time::Instant;
 use crate::recent::Recent;
 use crate::shell::channel_shell;
 use crate::taking::MOST_WITH_FILES;
-use crate::{
-    Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part,
-    ProbeFailure, SendFailure, split,
-};
+use crate::{Account, Action, AfterInterruption, Capabilities, Channel, ProbeFailure, split};
 use api::{Api, ApiError, CALL_TIME};
 use receive::Room;
 

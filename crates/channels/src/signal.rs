@@ -10,8 +10,6 @@ mod people;
 mod receive;
 mod send;
 
-use std::sync::Arc;
-
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Semaphore;
@@ -19,10 +17,7 @@ use tokio::sync::Semaphore;
 use crate::recent::Recent;
 use crate::shell::channel_shell;
 use crate::taking::MOST_WITH_FILES;
-use crate::{
-    Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part,
-    ProbeFailure, SendFailure, split,
-};
+use crate::{Account, Action, AfterInterruption, Capabilities, Channel, ProbeFailure, split};
 use api::Api;
 use envelope::File;
 use people::{Contacts, Person};

@@ -28,8 +28,7 @@ use crate::recent::Recent;
 use crate::shell::channel_shell;
 use crate::split::split_rendered;
 use crate::{
-    Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part,
-    ProbeFailure, SendFailure, utf16_units,
+    Account, Action, AfterInterruption, Capabilities, Channel, Intake, ProbeFailure, utf16_units,
 };
 use api::{Api, ApiError, Token};
 

@@ -25,8 +25,7 @@ use crate::shell::channel_shell;
 use crate::split::split_rendered as split_rendered_by;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
-    Account, Action, AfterInterruption, Capabilities, Change, Channel, HookAnswer, HookRequest,
-    Intake, Live, Part, Poll, ProbeFailure, SendFailure, utf16_units,
+    Account, Action, AfterInterruption, Capabilities, Channel, Intake, ProbeFailure, utf16_units,
 };
 use albums::Albums;
 use api::{Api, ApiError};

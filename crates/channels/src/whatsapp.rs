@@ -22,12 +22,12 @@ use crate::marks::marked;
 use crate::shell::channel_shell;
 use crate::taking::MOST_WITH_FILES;
 use crate::{
-    Account, Action, AfterInterruption, Capabilities, Change, Channel, HookAnswer, HookRequest,
-    Intake, Live, Part, ProbeFailure, SendFailure, utf16_units,
+    Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Part, ProbeFailure,
+    SendFailure, utf16_units,
 };
 use api::{Api, ApiError};
 use memory::Memory;
-use receive::Job;
+use receive::PostedMessages;
 
 /// What stands around blocks of code.
 const FENCES: [&str; 2] = ["```"; 2];
@@ -81,11 +81,11 @@ pub struct WhatsAppTemplate {
 /// The numbers of one app, to which what Meta posts is handed.
 #[derive(Debug, Clone, Default)]
 pub struct WhatsAppApp {
-    numbers: Arc<Mutex<HashMap<String, mpsc::Sender<Job>>>>,
+    numbers: Arc<Mutex<HashMap<String, mpsc::Sender<PostedMessages>>>>,
 }
 
 impl WhatsAppApp {
-    fn numbers(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<Job>>> {
+    fn numbers(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<PostedMessages>>> {
         self.numbers.lock()
     }
 }
@@ -97,7 +97,7 @@ pub struct WhatsApp {
     api: Api,
     account: Account,
     /// What was posted, for [`Channel::run`].
-    jobs: tokio::sync::Mutex<mpsc::Receiver<Job>>,
+    jobs: tokio::sync::Mutex<mpsc::Receiver<PostedMessages>>,
     /// Places for messages with files.
     with_files: Semaphore,
     memory: Mutex<Memory>,

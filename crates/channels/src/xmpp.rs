@@ -33,8 +33,8 @@ use crate::shell::channel_shell;
 use crate::taking::MOST_WITH_FILES;
 use crate::wire::{ServerAddress, WireError};
 use crate::{
-    Account, Action, AfterInterruption, Capabilities, Change, Channel, Intake, Live, Part,
-    ProbeFailure, Refusal, SendFailure, split,
+    Account, Action, AfterInterruption, Capabilities, Channel, ProbeFailure, Refusal, SendFailure,
+    split,
 };
 use connection::{Connection, XmppError};
 use rooms::Room;

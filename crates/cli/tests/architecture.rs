@@ -5,6 +5,8 @@
 mod channels;
 #[path = "architecture/circles.rs"]
 mod circles;
+#[path = "architecture/names.rs"]
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

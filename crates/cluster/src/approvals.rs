@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use myclaw_agent::approvals::{Approvals, KeepApprovals, StoreError};
+use myclaw_agent::approvals::{Approvals, ApprovalsError, KeepApprovals};
 use myclaw_store::{Change, Records};
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ impl RecordedApprovals {
         Self(records)
     }
 
-    fn read(&self, value: Option<Value>) -> Result<Approvals, StoreError> {
+    fn read(&self, value: Option<Value>) -> Result<Approvals, ApprovalsError> {
         let place = format!("{}/{KEY}", self.0.server());
         value.map_or_else(
             || Ok(Approvals::default()),
@@ -34,14 +34,14 @@ impl RecordedApprovals {
     fn update(
         &self,
         mut change: impl FnMut(Approvals) -> Approvals,
-        read: impl Fn(Option<Value>) -> Result<Approvals, StoreError>,
-    ) -> Result<(), StoreError> {
+        read: impl Fn(Option<Value>) -> Result<Approvals, ApprovalsError>,
+    ) -> Result<(), ApprovalsError> {
         let mut problem = None;
         let decide = |before: Option<Value>| match read(before) {
             Ok(before) => match serde_json::to_value(change(before)) {
                 Ok(after) => Change::put(after, None),
                 Err(error) => {
-                    problem = Some(StoreError::Elsewhere(error.to_string()));
+                    problem = Some(ApprovalsError::Elsewhere(error.to_string()));
                     Change::Keep
                 }
             },
@@ -51,19 +51,19 @@ impl RecordedApprovals {
             }
         };
         let updated = self.0.wait(|store| APPROVALS.update(store, KEY, decide));
-        updated.map_err(|error| StoreError::Elsewhere(error.to_string()))?;
+        updated.map_err(|error| ApprovalsError::Elsewhere(error.to_string()))?;
         problem.map_or(Ok(()), Err)
     }
 }
 
 impl KeepApprovals for RecordedApprovals {
-    fn load(&self) -> Result<Approvals, StoreError> {
+    fn load(&self) -> Result<Approvals, ApprovalsError> {
         let found = self.0.wait(|store| APPROVALS.get(store, KEY));
-        let found = found.map_err(|error| StoreError::Elsewhere(error.to_string()))?;
+        let found = found.map_err(|error| ApprovalsError::Elsewhere(error.to_string()))?;
         self.read(found.map(|stored| stored.row))
     }
 
-    fn change(&self, change: &mut dyn FnMut(&mut Approvals)) -> Result<(), StoreError> {
+    fn change(&self, change: &mut dyn FnMut(&mut Approvals)) -> Result<(), ApprovalsError> {
         let changed = |mut kept: Approvals| {
             change(&mut kept);
             kept
@@ -71,14 +71,14 @@ impl KeepApprovals for RecordedApprovals {
         self.update(changed, |value| self.read(value))
     }
 
-    fn clear(&self) -> Result<usize, StoreError> {
+    fn clear(&self) -> Result<usize, ApprovalsError> {
         let mut count = 0;
         let cleared = |before: Approvals| {
             count = before.count();
             Approvals::default()
         };
         self.update(cleared, |value| match self.read(value) {
-            Err(StoreError::Damaged { .. }) => Ok(Approvals::default()),
+            Err(ApprovalsError::Damaged { .. }) => Ok(Approvals::default()),
             read => read,
         })?;
         Ok(count)

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_files::{hex, now_ms};
-use myclaw_session::{Blob, BlobError, BlobLimits, Blobs, OpenBlob, checked_blob_name as checked};
+use myclaw_session::{
+    BlobError, BlobLimits, Blobs, NamedBlob, OpenBlob, checked_blob_name as checked,
+};
 use myclaw_store::{
     Batch, Change, Commit, MAX_VALUE_BYTES, Place, RecordId, Records, Store as _, StoreError,
     Write, scan, sweep,
@@ -91,7 +93,7 @@ impl Blobs for RecordedBlobs {
         name: &str,
         content: &mut dyn Read,
         limits: BlobLimits,
-    ) -> Result<Blob, BlobError> {
+    ) -> Result<NamedBlob, BlobError> {
         checked(name)?;
         let others = limits.together.map_or(Ok(0), |_| self.bytes_without(name))?;
         let mut writer = Writer::new(&self.0, name)?;
@@ -118,14 +120,14 @@ impl Blobs for RecordedBlobs {
         Ok(blob)
     }
 
-    fn open(&self, blob: &Blob) -> Result<OpenBlob, BlobError> {
+    fn open(&self, blob: &NamedBlob) -> Result<OpenBlob, BlobError> {
         let kept = self.find(checked(&blob.name)?)?;
         let (records, bytes) = (Arc::clone(&self.0), kept.bytes);
         let reader = Reader { records, kept, next: 0, part: io::Cursor::default() };
         Ok(OpenBlob::new(blob, bytes, reader))
     }
 
-    fn remove(&self, blob: &Blob) -> Result<bool, BlobError> {
+    fn remove(&self, blob: &NamedBlob) -> Result<bool, BlobError> {
         let name = checked(&blob.name)?;
         let kept = match self.find(name) {
             Err(BlobError::Missing) => return Ok(false),
@@ -145,7 +147,7 @@ impl Blobs for RecordedBlobs {
             all.iter().filter(|record| record.place.as_ref().is_some_and(|it| is_old(it.order)));
         let mut count = 0;
         for record in old {
-            let blob = Blob { name: record.id.key.clone(), digest: None };
+            let blob = NamedBlob { name: record.id.key.clone(), digest: None };
             count += usize::from(self.remove(&blob)?);
         }
         let parts_until = until.saturating_sub(COPYING_MS);
@@ -153,7 +155,7 @@ impl Blobs for RecordedBlobs {
         Ok(count)
     }
 
-    fn describe(&self, blob: &Blob) -> String {
+    fn describe(&self, blob: &NamedBlob) -> String {
         format!("{}/outgoing/{}", self.0.server(), blob.name)
     }
 }

@@ -337,7 +337,7 @@ impl Cluster {
         self.export_documents(to)?;
         let files = FileBlobs::new(&to.outgoing);
         for record in self.blocking().wait(|store| scan(store, outgoing::QUEUE, usize::MAX))? {
-            let blob = myclaw_session::Blob { name: record.id.key, digest: None };
+            let blob = myclaw_session::NamedBlob { name: record.id.key, digest: None };
             let put = self
                 .stores()
                 .outgoing

@@ -273,24 +273,26 @@ pub struct Refers {
 pub struct SentFile {
     /// The copy, in the store of files that wait to be sent.
     #[serde(alias = "path", deserialize_with = "copy_of")]
-    pub blob: myclaw_session::Blob,
+    pub blob: myclaw_session::NamedBlob,
     /// Its name for the receiver.
     pub name: String,
 }
 
 /// Rows of earlier versions have the path of the copy. Its last part is its name.
-fn copy_of<'de, D: serde::Deserializer<'de>>(given: D) -> Result<myclaw_session::Blob, D::Error> {
+fn copy_of<'de, D: serde::Deserializer<'de>>(
+    given: D,
+) -> Result<myclaw_session::NamedBlob, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Kept {
-        Blob(myclaw_session::Blob),
+        Blob(myclaw_session::NamedBlob),
         Path(String),
     }
     Ok(match Kept::deserialize(given)? {
         Kept::Blob(blob) => blob,
         Kept::Path(path) => {
             let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-            myclaw_session::Blob { name, digest: None }
+            myclaw_session::NamedBlob { name, digest: None }
         }
     })
 }

@@ -16,13 +16,13 @@ pub use book::Book;
 pub use heartbeat::describe_heartbeats;
 pub(crate) use heartbeat::{Report, report};
 pub use job::{
-    Destination, Job, LastRun, Missed, Occurrence, OccurrenceState, Outcome, Target, Work,
+    Destination, Job, JobWork, LastRun, Missed, Occurrence, OccurrenceState, Outcome, Target,
     describe_schedule,
 };
 pub use request::{CronAction, CronRequest, JobFields, ScheduleFields, WakeMode};
 pub use routes::Routes;
 pub use runner::Runner;
-pub use service::{Answer, Asker, Service};
+pub use service::{Asker, CronAnswer, Service};
 
 #[cfg(test)]
 mod tests;

@@ -17,8 +17,8 @@ use crate::failover::{Candidate, Candidates, Roster};
 use crate::prompt::{PromptParts, build_system_prompt, time_zone};
 use crate::skills::listed_skills;
 use crate::turn::{
-    Act, Bounds, CallRules, Caller, Cancellation, Delivery, Fit, Intake, Interrupts, Pauses,
-    Prompt, RunContext, Schemas, Shared, Tally, Toolbox, Turn, announce_end,
+    Act, Bounds, CallRules, Caller, Cancellation, Fit, Intake, Interrupts, Pauses, Prompt,
+    QueueRules, RunContext, Schemas, Shared, Tally, Toolbox, Turn, announce_end,
 };
 use crate::{
     ActiveModel, AgentMeta, CompactionReport, EmbeddedResult, Enqueue, LanePermit, LaneRequest,
@@ -209,8 +209,11 @@ impl Engine {
         let key = &params.session_key;
         let schemas = self.schemas_of(params);
         let prompt = first_prompt(params, &opened, answering.0.choice, schemas);
-        let delivery =
-            Delivery { steering: rules.steering, follow_ups: rules.follow_ups, quiet: rules.quiet };
+        let delivery = QueueRules {
+            steering: rules.steering,
+            follow_ups: rules.follow_ups,
+            quiet: rules.quiet,
+        };
         let call_rules = CallRules {
             thinking,
             tool_use: ToolUse::Auto,

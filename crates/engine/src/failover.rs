@@ -12,7 +12,7 @@ use myclaw_llm::{ErrorClass, ModelError};
 
 use crate::AuthProfile;
 pub(crate) use candidates::{Candidate, Candidates, LONGEST_WAIT_BEFORE_FALLBACK};
-pub(crate) use ledger::{Ledger, Use};
+pub(crate) use ledger::{KeyLedger, Use};
 pub(crate) use roster::Roster;
 
 /// Cooldown after a profile's first failure; it doubles with each further failure.
@@ -24,7 +24,7 @@ const LONGEST_COOLDOWN: Duration = Duration::from_secs(60);
 /// Shortest wait for a key. A shorter one would be a busy loop, because clocks are coarse.
 pub(crate) const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
-/// The profiles of one model in a run, and their state. The [`Ledger`] stores what later runs need.
+/// The profiles of one model in a run, and their state. The [`KeyLedger`] stores what later runs need.
 #[derive(Debug)]
 pub(crate) struct ProfileRotation {
     profiles: Vec<ProfileState>,

@@ -87,7 +87,7 @@ pub(crate) enum Reply {
     /// Progress of a call.
     Update { number: CallNumber, text: String, details: Option<Box<RawValue>> },
     /// The end of a call.
-    Result { number: CallNumber, outcome: Outcome },
+    Result { number: CallNumber, outcome: CallOutcome },
     /// New output of a command, in base 64. What was skipped comes before it.
     Output { number: CallNumber, skipped_bytes: u64, skipped_lines: u64, data: String },
     /// A command's input has taken a piece. With `is_closed` it takes no more.
@@ -101,7 +101,7 @@ pub(crate) enum Reply {
 /// The end of a call.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub(crate) enum Outcome {
+pub(crate) enum CallOutcome {
     Output { content: Vec<ContentBlock>, details: Option<Box<RawValue>>, is_error: bool },
     Failed { text: String },
     Aborted { text: String },
@@ -121,7 +121,7 @@ impl From<CallContext> for ToolContext {
     }
 }
 
-impl From<Result<ToolOutput, ToolError>> for Outcome {
+impl From<Result<ToolOutput, ToolError>> for CallOutcome {
     fn from(result: Result<ToolOutput, ToolError>) -> Self {
         match result {
             Ok(ToolOutput { content, details, is_error }) => {
@@ -138,7 +138,7 @@ pub(crate) fn raw(details: &Value) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(details).ok()
 }
 
-impl Outcome {
+impl CallOutcome {
     /// The result for the engine. A command may have taken over the helper, so everything is checked.
     ///
     /// # Errors

@@ -37,8 +37,8 @@ use tokio_util::sync::CancellationToken;
 use self::command::{Command, CommandHold};
 use crate::frames;
 use crate::protocol::{
-    CallNumber, CallRequest, CommandEnd, CommandRequest, Outcome, Reply, Request, VERSION, decode,
-    raw,
+    CallNumber, CallOutcome, CallRequest, CommandEnd, CommandRequest, Reply, Request, VERSION,
+    decode, raw,
 };
 
 /// Most calls and commands of a helper at the same time. The engine makes at most eight calls, and a session has sixteen
@@ -310,7 +310,7 @@ impl CallServer {
         let (number, most) = (call.number, self.limits.calls);
         if self.running.len() >= most {
             let text = format!("{most} calls run already; wait for one of them");
-            let outcome = Outcome::Failed { text };
+            let outcome = CallOutcome::Failed { text };
             return self.send(&Reply::Result { number, outcome }).await;
         }
         let cancel = CancellationToken::new();
@@ -382,7 +382,9 @@ async fn send(replies: &mpsc::Sender<Vec<u8>>, reply: &Reply) {
     let bytes = frames::encode(reply).or_else(|error| match reply {
         Reply::Result { number, .. } => frames::encode(&Reply::Result {
             number: *number,
-            outcome: Outcome::Failed { text: format!("the result cannot be passed on: {error}") },
+            outcome: CallOutcome::Failed {
+                text: format!("the result cannot be passed on: {error}"),
+            },
         }),
         _ => Err(error),
     });

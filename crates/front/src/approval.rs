@@ -115,7 +115,7 @@ impl TerminalApprover {
             };
             for typed in typed {
                 match read_answer(&typed, &question) {
-                    Some(Answer::View) => {
+                    Some(ApprovalAnswer::View) => {
                         if std::io::stdout().is_terminal() {
                             pager::show(&mut keyboard, &lines, 0).await?;
                         } else {
@@ -234,7 +234,7 @@ fn fact_lines(fact: &ShownFact) -> Vec<StyledLine> {
 
 /// An answer of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum ApprovalAnswer {
     /// Yes, this time.
     Once,
     /// With the scope of this kind, or with the least one.
@@ -249,7 +249,7 @@ pub enum Answer {
     View,
 }
 
-impl Answer {
+impl ApprovalAnswer {
     /// What it means for a question; `None` if the question does not offer it.
     pub fn to(&self, request: &ApprovalRequest) -> Option<Approval> {
         match self {
@@ -264,15 +264,15 @@ impl Answer {
 }
 
 /// The answer that a key or a line gives to a question, if it is one.
-pub fn read_answer(text: &str, question: &Question) -> Option<Answer> {
+pub fn read_answer(text: &str, question: &Question) -> Option<ApprovalAnswer> {
     match (text.trim().to_ascii_lowercase().as_str(), &question.wants) {
-        ("v" | "view", None) | ("/view", Some(_)) => Some(Answer::View),
+        ("v" | "view", None) | ("/view", Some(_)) => Some(ApprovalAnswer::View),
         _ => question.read(text).map(|answer| match answer {
-            WrittenAnswer::Once => Answer::Once,
-            WrittenAnswer::Always(kind) => Answer::Always(kind),
-            WrittenAnswer::No(reason) => Answer::No(reason),
-            WrittenAnswer::Said(words) => Answer::Said(words),
-            WrittenAnswer::Cancel => Answer::Cancel,
+            WrittenAnswer::Once => ApprovalAnswer::Once,
+            WrittenAnswer::Always(kind) => ApprovalAnswer::Always(kind),
+            WrittenAnswer::No(reason) => ApprovalAnswer::No(reason),
+            WrittenAnswer::Said(words) => ApprovalAnswer::Said(words),
+            WrittenAnswer::Cancel => ApprovalAnswer::Cancel,
         }),
     }
 }

@@ -8,7 +8,8 @@ use myclaw_agent::{Home, configured_local_probe, configured_model, did_you_mean,
 use myclaw_auth::AuthFile;
 use myclaw_config::Config;
 use myclaw_llm::{
-    Catalog, InputKind, LocalFinding, Model, ModelRef, ThinkingLevel, provider_info, survey_local,
+    InputKind, LocalFinding, Model, ModelCatalog, ModelRef, ThinkingLevel, provider_info,
+    survey_local,
 };
 use serde::Serialize;
 
@@ -73,7 +74,7 @@ pub fn default_keys(home: &Home, config: &Config) -> Result<AuthFile, CliError> 
 
 /// The catalog's models and those of the config file, by `provider/id`.
 fn known_models(config: &Config) -> BTreeMap<String, Model> {
-    let builtin = Catalog::builtin();
+    let builtin = ModelCatalog::builtin();
     let catalog = builtin.iter().map(|model| ModelRef { provider: model.provider, id: model.id });
     let own = config.models.providers.iter().flat_map(|(provider, own)| {
         own.models.iter().map(|model| ModelRef { provider: provider.clone(), id: model.id.clone() })

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::host::Shared;
-use crate::rows::{Context, Part, Task, TaskKind, TaskState};
+use crate::rows::{Context, OutgoingPart, Task, TaskKind, TaskState};
 use crate::shared_directory::{FOR_CONTAINER, MAX_JSON_BYTES, json_files, open_or_replace};
 use crate::tasks::{first_run, schedule, snapshot};
 use crate::{Folder, Group, Groups, HostError, Listens, Outbound, OutboundKind};
@@ -32,7 +32,7 @@ const MAX_TASKS: usize = 100;
 const MAX_ASIDE: usize = 1_000;
 
 /// Looks at the files of runners.
-pub(crate) struct Desk<'a> {
+pub(crate) struct RunnerFiles<'a> {
     shared: &'a Shared,
 }
 
@@ -106,7 +106,7 @@ fn refused<T>(problem: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::Refused(problem.into()))
 }
 
-impl<'a> Desk<'a> {
+impl<'a> RunnerFiles<'a> {
     pub(crate) fn new(shared: &'a Shared) -> Self {
         Self { shared }
     }
@@ -309,7 +309,7 @@ impl<'a> Desk<'a> {
             self.shared.ledger.note_spoke(&query).await?;
         }
         let outbound = Outbound { id, chat, kind, text, about: Vec::new() };
-        self.shared.ledger.insert_part(&Part { outbound }).await?;
+        self.shared.ledger.insert_part(&OutgoingPart { outbound }).await?;
         self.shared.has_parts();
         Ok(())
     }

@@ -12,11 +12,11 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::Desk;
+use crate::desk::RunnerFiles;
 use crate::home::make;
-use crate::ledger::Ledger;
+use crate::ledger::HostLedger;
 use crate::model::{Account, ModelSocket};
-use crate::watch::{Change, Place, Watch};
+use crate::watch::{Change, Watch, WatchedPlace};
 use crate::{
     Backend, BackendError, FileChannel, Folder, Groups, HostError, HostHome, Messenger,
     ModelUpstream, Secrets, outbox, queue, run,
@@ -96,7 +96,7 @@ pub struct Host(pub(crate) Arc<Shared>);
 /// What the parts of a host share.
 pub(crate) struct Shared {
     pub(crate) options: HostOptions,
-    pub(crate) ledger: Ledger,
+    pub(crate) ledger: HostLedger,
     groups: Mutex<Arc<Groups>>,
     /// Wakes the task that works for a group.
     wakes: Mutex<HashMap<Folder, Arc<Notify>>>,
@@ -139,7 +139,7 @@ impl Host {
         let groups = Groups::load(&options.home)?;
         let store: Arc<dyn Store> = Arc::new(open_store(&options.home)?);
         let shared = Shared {
-            ledger: Ledger::new(store),
+            ledger: HostLedger::new(store),
             groups: Mutex::new(Arc::new(groups)),
             wakes: Mutex::default(),
             listeners: Mutex::default(),
@@ -187,7 +187,7 @@ impl Host {
         run::end_removed(&self.0).await?;
         let mut service = Service {
             host: self,
-            desk: Desk::new(&self.0),
+            desk: RunnerFiles::new(&self.0),
             channel,
             watch: Watch::new(),
             parts: JoinSet::new(),
@@ -238,7 +238,7 @@ impl Host {
 /// The tasks of a serving host.
 struct Service<'a> {
     host: &'a Host,
-    desk: Desk<'a>,
+    desk: RunnerFiles<'a>,
     channel: FileChannel,
     watch: Watch,
     parts: JoinSet<Result<(), HostError>>,
@@ -252,9 +252,9 @@ struct Service<'a> {
 
 impl Service<'_> {
     async fn work(&mut self) -> Result<(), HostError> {
-        self.watch.add(self.host.0.options.home.root(), Place::Groups);
+        self.watch.add(self.host.0.options.home.root(), WatchedPlace::Groups);
         let inbox = self.channel.inbox();
-        self.watch.add(&inbox, Place::Channel);
+        self.watch.add(&inbox, WatchedPlace::Channel);
         self.look_at_groups()?;
         loop {
             let change = tokio::select! {
@@ -265,9 +265,9 @@ impl Service<'_> {
                 change = self.watch.next() => change,
             };
             match change {
-                Change::At(Place::Groups) => self.look_at_groups()?,
-                Change::At(Place::Channel) => self.channel.take_in(self.host).await?,
-                Change::At(Place::Ipc(folder)) => self.desk.attend(&folder).await?,
+                Change::At(WatchedPlace::Groups) => self.look_at_groups()?,
+                Change::At(WatchedPlace::Channel) => self.channel.take_in(self.host).await?,
+                Change::At(WatchedPlace::Ipc(folder)) => self.desk.attend(&folder).await?,
                 Change::Anything => {
                     self.look_at_groups()?;
                     self.prune().await?;
@@ -315,7 +315,7 @@ impl Service<'_> {
                 self.attended.insert(group.folder.clone(), self.parts.spawn(task));
             }
             for directory in self.desk.directories(&group.folder) {
-                self.watch.add(&directory, Place::Ipc(group.folder.clone()));
+                self.watch.add(&directory, WatchedPlace::Ipc(group.folder.clone()));
             }
         }
         Ok(())

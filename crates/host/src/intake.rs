@@ -3,7 +3,7 @@
 use crate::home::make;
 use crate::host::Shared;
 use crate::ledger::now_ms;
-use crate::rows::{Message, MessageState};
+use crate::rows::{AcceptedMessage, MessageState};
 use crate::shared_directory::{FOR_CONTAINER, open_or_replace};
 use crate::speech::is_speech;
 use crate::{Folder, Host, HostError};
@@ -85,7 +85,7 @@ impl Host {
         };
         let state = if is_addressed { MessageState::Open } else { MessageState::Overheard };
         let key = message_key(&inbound.chat, &inbound.id);
-        let row = Message {
+        let row = AcceptedMessage {
             source_id: inbound.id,
             chat: inbound.chat,
             folder: group.folder.clone(),

@@ -30,7 +30,7 @@ impl Secrets {
 }
 
 /// One job.
-pub(crate) struct Job<'a> {
+pub(crate) struct ContainerJob<'a> {
     pub(crate) group: &'a Group,
     pub(crate) assistant: &'a str,
     pub(crate) session_id: Option<&'a str>,
@@ -39,7 +39,7 @@ pub(crate) struct Job<'a> {
     pub(crate) secrets: &'a Secrets,
 }
 
-impl Job<'_> {
+impl ContainerJob<'_> {
     /// The object for standard input. It holds the secrets.
     pub(crate) fn payload(&self) -> Vec<u8> {
         let secrets: BTreeMap<&str, &str> =

@@ -8,11 +8,11 @@ use std::time::Duration;
 pub(crate) use myclaw_store::Stored;
 use myclaw_store::{Batch, Blob, Change, Commit, Place, Records, Store, Version, Write, sweep};
 
-use crate::rows::{GroupState, Message, MessageState, Part, Task, TaskState};
+use crate::rows::{AcceptedMessage, GroupState, MessageState, OutgoingPart, Task, TaskState};
 use crate::{Folder, HostError};
 
-const MESSAGES: Records<Message> = Records::new("message");
-const PARTS: Records<Part> = Records::new("part");
+const MESSAGES: Records<AcceptedMessage> = Records::new("message");
+const PARTS: Records<OutgoingPart> = Records::new("part");
 const TASKS: Records<Task> = Records::new("task");
 const STATES: Records<GroupState> = Records::new("state");
 /// How often a group was asked to begin a new session.
@@ -32,9 +32,9 @@ const AT_ONCE: usize = 200;
 
 /// The store.
 #[derive(Clone)]
-pub(crate) struct Ledger {
+pub(crate) struct HostLedger {
     store: Arc<dyn Store>,
-    /// The latest time of [`Ledger::next_ms`].
+    /// The latest time of [`HostLedger::next_ms`].
     last_ms: Arc<AtomicU64>,
 }
 
@@ -63,7 +63,7 @@ fn paused_queue(folder: &Folder) -> String {
     format!("paused/{folder}")
 }
 
-impl Ledger {
+impl HostLedger {
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         Self { store, last_ms: Arc::default() }
     }
@@ -79,7 +79,11 @@ impl Ledger {
     }
 
     /// Stores a message. False if one with this key is there already.
-    pub(crate) async fn insert_message(&self, key: &str, row: &Message) -> Result<bool, HostError> {
+    pub(crate) async fn insert_message(
+        &self,
+        key: &str,
+        row: &AcceptedMessage,
+    ) -> Result<bool, HostError> {
         let queue = match row.state {
             MessageState::Overheard => overheard_queue(&row.folder),
             _ => open_queue(&row.folder),
@@ -93,7 +97,7 @@ impl Ledger {
         &self,
         folder: &Folder,
         most: usize,
-    ) -> Result<Vec<Stored<Message>>, HostError> {
+    ) -> Result<Vec<Stored<AcceptedMessage>>, HostError> {
         Ok(MESSAGES.first(&*self.store, &open_queue(folder), most).await?)
     }
 
@@ -102,7 +106,7 @@ impl Ledger {
         &self,
         folder: &Folder,
         most: usize,
-    ) -> Result<Vec<Stored<Message>>, HostError> {
+    ) -> Result<Vec<Stored<AcceptedMessage>>, HostError> {
         Ok(MESSAGES.first(&*self.store, &overheard_queue(folder), most).await?)
     }
 
@@ -112,48 +116,49 @@ impl Ledger {
         key: &str,
         state: MessageState,
     ) -> Result<Vec<Write>, HostError> {
-        let is_over =
-            |row: &Message| matches!(row.state, MessageState::Answered | MessageState::Reported);
+        let is_over = |row: &AcceptedMessage| {
+            matches!(row.state, MessageState::Answered | MessageState::Reported)
+        };
         let stored = MESSAGES.get(&*self.store, key).await?;
         let Some(stored) = stored.filter(|stored| !is_over(&stored.row)) else {
             return Ok(Vec::new());
         };
-        let row = Message { state, ..stored.row };
+        let row = AcceptedMessage { state, ..stored.row };
         Ok(MESSAGES.put_any_size(key, Some(stored.version), &row, self.over())?)
     }
 
     /// A change of a message that keeps its place, for a batch.
     pub(crate) fn changed_message(
         &self,
-        stored: &Stored<Message>,
-        row: &Message,
+        stored: &Stored<AcceptedMessage>,
+        row: &AcceptedMessage,
     ) -> Result<Vec<Write>, HostError> {
         Ok(MESSAGES.put_any_size(&stored.id, Some(stored.version), row, stored.place.clone())?)
     }
 
     /// A message by its key.
-    pub(crate) async fn message(&self, key: &str) -> Result<Option<Message>, HostError> {
+    pub(crate) async fn message(&self, key: &str) -> Result<Option<AcceptedMessage>, HostError> {
         Ok(MESSAGES.get(&*self.store, key).await?.map(|stored| stored.row))
     }
 
     /// A part for a batch.
-    pub(crate) fn new_part(&self, part: &Part) -> Result<Vec<Write>, HostError> {
+    pub(crate) fn new_part(&self, part: &OutgoingPart) -> Result<Vec<Write>, HostError> {
         Ok(PARTS.put_any_size(&part.outbound.id, None, part, Place::last(UNSENT))?)
     }
 
     /// Stores a part alone. False if one with this id is there already.
-    pub(crate) async fn insert_part(&self, part: &Part) -> Result<bool, HostError> {
+    pub(crate) async fn insert_part(&self, part: &OutgoingPart) -> Result<bool, HostError> {
         let (id, place) = (&part.outbound.id, Place::last(UNSENT));
         Ok(PARTS.insert(&*self.store, id, part, place).await?.is_some())
     }
 
     /// The parts that are not delivered, the oldest first.
-    pub(crate) async fn unsent(&self) -> Result<Vec<Stored<Part>>, HostError> {
+    pub(crate) async fn unsent(&self) -> Result<Vec<Stored<OutgoingPart>>, HostError> {
         Ok(PARTS.first(&*self.store, UNSENT, AT_ONCE).await?)
     }
 
     /// Notes that a part was delivered.
-    pub(crate) async fn sent(&self, part: &Stored<Part>) -> Result<(), HostError> {
+    pub(crate) async fn sent(&self, part: &Stored<OutgoingPart>) -> Result<(), HostError> {
         let place = self.over();
         self.commit(PARTS.put_any_size(&part.id, Some(part.version), &part.row, place)?).await
     }

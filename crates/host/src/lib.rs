@@ -65,5 +65,5 @@ pub use intake::{Accepted, Addressing, Inbound};
 pub use job::Secrets;
 pub use model::{DayUsage, GroupUsage, ModelLimits, ModelUpstream};
 pub use mounts::{Allowlist, ExtraMount, MountError};
-pub use myclaw_sandbox::{Engine, Level};
+pub use myclaw_sandbox::{ContainerEngine, Level};
 pub use orders::GroupStatus;

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::host::{Shared, ended_with};
 use crate::ledger::Stored;
-use crate::rows::Part;
+use crate::rows::OutgoingPart;
 use crate::{HostError, Messenger, speech};
 
 /// How long an undelivered part waits at first and at most. The wait is doubled each time.
@@ -27,7 +27,7 @@ pub(crate) async fn deliver(
     let mut waiting = HashSet::new();
     let mut deliveries = JoinSet::new();
     loop {
-        let mut chats: BTreeMap<String, Vec<Stored<Part>>> = BTreeMap::new();
+        let mut chats: BTreeMap<String, Vec<Stored<OutgoingPart>>> = BTreeMap::new();
         for part in shared.ledger.unsent().await? {
             let chat = &part.row.outbound.chat;
             if !busy.contains(chat) && !waiting.contains(chat) {
@@ -69,7 +69,7 @@ enum Delivered {
 async fn deliver_to(
     shared: &Shared,
     messenger: &dyn Messenger,
-    parts: Vec<Stored<Part>>,
+    parts: Vec<Stored<OutgoingPart>>,
 ) -> Result<Delivered, HostError> {
     for part in parts {
         let outbound = speech::spoken(shared, &part.row.outbound).await;

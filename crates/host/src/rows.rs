@@ -9,7 +9,7 @@ use crate::{Folder, Outbound};
 /// A message that came in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Message {
+pub(crate) struct AcceptedMessage {
     /// As its source names it.
     pub(crate) source_id: String,
     pub(crate) chat: String,
@@ -43,7 +43,7 @@ pub(crate) enum MessageState {
 /// Something for a chat, and whether it has been delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Part {
+pub(crate) struct OutgoingPart {
     #[serde(flatten)]
     pub(crate) outbound: Outbound,
 }
@@ -116,7 +116,7 @@ pub(crate) struct GroupState {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunState {
     pub(crate) traces: Traces,
-    pub(crate) work: Work,
+    pub(crate) work: RunTask,
     /// The messages that were put into input files, with the names of the files.
     pub(crate) passed: Vec<(String, String)>,
     pub(crate) query: Query,
@@ -146,7 +146,7 @@ pub(crate) struct Traces {
 /// What a run is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
-pub(crate) enum Work {
+pub(crate) enum RunTask {
     Messages { ids: Vec<String> },
     Task { id: String, due: u64 },
 }

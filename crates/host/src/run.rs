@@ -20,13 +20,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::backend::{Access, BackendError, Launch, Mount};
-use crate::desk::{Desk, write_snapshots};
+use crate::desk::{RunnerFiles, write_snapshots};
 use crate::host::Shared;
-use crate::job::{Job, without_internal};
+use crate::job::{ContainerJob, without_internal};
 use crate::ledger::{State, Stored, now_ms};
 use crate::mounts::{self, Applicant};
 use crate::output::{Block, Parsed, Status};
-use crate::rows::{Context, MessageState, Part, Query, RunState, Task, Traces, Work};
+use crate::rows::{Context, MessageState, OutgoingPart, Query, RunState, RunTask, Task, Traces};
 use crate::shared_directory::has;
 use crate::{Group, HostError, Limits, Outbound, OutboundKind};
 use batch::{gather, is_spoken, keys, prompt_of};
@@ -96,16 +96,16 @@ async fn work_of(
     shared: &Shared,
     group: &Group,
     due: &Due,
-) -> Result<Option<(Work, String, bool)>, HostError> {
+) -> Result<Option<(RunTask, String, bool)>, HostError> {
     Ok(match due {
         Due::Messages => {
             let batch = gather(shared, group, &[]).await?;
-            let work = Work::Messages { ids: keys(&batch) };
+            let work = RunTask::Messages { ids: keys(&batch) };
             (!batch.is_empty()).then(|| (work, prompt_of(&batch), is_spoken(&batch)))
         }
         Due::Task(task) => {
             let due = task.row.next_run.unwrap_or_else(now_ms);
-            Some((Work::Task { id: task.id.clone(), due }, task.row.prompt.clone(), false))
+            Some((RunTask::Task { id: task.id.clone(), due }, task.row.prompt.clone(), false))
         }
     })
 }
@@ -132,7 +132,7 @@ pub(crate) async fn run(
         (state.row.beginnings, state.row.session_id) = (beginnings, None);
     }
     let session_id = state.row.session_id.clone().filter(|_| context == Context::Group);
-    let job = Job {
+    let job = ContainerJob {
         group,
         assistant: &shared.options.assistant,
         session_id: session_id.as_deref(),
@@ -304,7 +304,7 @@ impl Run<'_> {
         inputs: Option<&[String]>,
     ) -> Result<Vec<myclaw_store::Write>, HostError> {
         // What was sent through files belongs to this query.
-        Desk::new(self.shared).attend(&self.group.folder).await?;
+        RunnerFiles::new(self.shared).attend(&self.group.folder).await?;
         let directory = input(self.shared, self.group);
         let is_gone = |file: &str| directory.as_ref().is_ok_and(|input| !has(input, file));
         let has_spoken_since = self.has_spoken_since;
@@ -315,8 +315,8 @@ impl Run<'_> {
         };
         let Some(run) = &mut self.state.row.run else { return Ok(Vec::new()) };
         let mut answered = match &mut run.work {
-            Work::Messages { ids } => std::mem::take(ids),
-            Work::Task { .. } => Vec::new(),
+            RunTask::Messages { ids } => std::mem::take(ids),
+            RunTask::Task { .. } => Vec::new(),
         };
         run.passed.retain(|(id, file)| {
             let is_taken = was_taken(file);
@@ -451,9 +451,9 @@ impl Run<'_> {
 }
 
 /// A part with an id of its own.
-fn part(chat: &str, kind: OutboundKind, text: String, about: Vec<String>) -> Part {
+fn part(chat: &str, kind: OutboundKind, text: String, about: Vec<String>) -> OutgoingPart {
     let id = uuid::Uuid::now_v7().to_string();
-    Part { outbound: Outbound { id, chat: chat.to_owned(), kind, text, about } }
+    OutgoingPart { outbound: Outbound { id, chat: chat.to_owned(), kind, text, about } }
 }
 
 /// The time without a block after which a runner counts as hung. An idle one gets the order to end earlier.

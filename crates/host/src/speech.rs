@@ -13,11 +13,11 @@ use crate::desk::AUDIO_ENDINGS;
 use crate::home::make;
 use crate::host::Shared;
 use crate::ledger::Stored;
-use crate::rows::Message;
+use crate::rows::AcceptedMessage;
 use crate::{Folder, HostError, Inbound, Outbound, OutboundKind};
 
 /// Whether a message has no recording that must be transcribed first.
-pub(crate) fn is_heard(shared: &Shared, message: &Message) -> bool {
+pub(crate) fn is_heard(shared: &Shared, message: &AcceptedMessage) -> bool {
     message.unheard.is_empty() || shared.options.transcriber.is_none()
 }
 
@@ -90,7 +90,7 @@ fn sweep(directory: &Path, known: impl Iterator<Item = String>) {
 async fn hear(
     shared: &Shared,
     transcriber: &Transcriber,
-    message: &Stored<Message>,
+    message: &Stored<AcceptedMessage>,
 ) -> Result<(), HostError> {
     let directory = shared.options.home.unheard(&message.row.folder);
     let mut row = message.row.clone();

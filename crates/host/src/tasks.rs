@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use myclaw_schedule::{Schedule, local_zone, parse_time, zone_named};
 use serde_json::{Value, json};
 
-use crate::ledger::{Ledger, Stored, now_ms};
+use crate::ledger::{HostLedger, Stored, now_ms};
 use crate::rows::{Task, TaskKind, TaskState};
 use crate::{Folder, Groups, HostError};
 
@@ -60,7 +60,7 @@ pub(crate) fn after_run(task: &Task, due: u64, result: &str) -> Task {
 
 /// The list for the tool `list_tasks` of a group: its own tasks, and in the main group those of all.
 pub(crate) async fn snapshot(
-    ledger: &Ledger,
+    ledger: &HostLedger,
     groups: &Groups,
     folder: &Folder,
 ) -> Result<Vec<Value>, HostError> {

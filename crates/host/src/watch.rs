@@ -16,7 +16,7 @@ const POLL: Duration = Duration::from_secs(1);
 
 /// What is watched.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
+pub(crate) enum WatchedPlace {
     /// The files of a group's runner.
     Ipc(Folder),
     /// The file channel.
@@ -28,7 +28,7 @@ pub(crate) enum Place {
 /// What may have changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    At(Place),
+    At(WatchedPlace),
     /// It is time to look at everything.
     Anything,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Watch {
     tick: tokio::time::Interval,
     #[cfg(target_os = "linux")]
     notices: Option<linux::Notices>,
-    places: HashMap<PathBuf, Place>,
+    places: HashMap<PathBuf, WatchedPlace>,
 }
 
 impl Watch {
@@ -55,7 +55,7 @@ impl Watch {
     }
 
     /// Watches a directory. May be called again: a directory that was replaced is then watched anew.
-    pub(crate) fn add(&mut self, directory: &Path, place: Place) {
+    pub(crate) fn add(&mut self, directory: &Path, place: WatchedPlace) {
         self.places.insert(directory.to_owned(), place);
         #[cfg(target_os = "linux")]
         if let (Some(notices), Some(place)) = (&mut self.notices, self.places.get(directory)) {
@@ -88,7 +88,7 @@ mod linux {
     use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
     use tokio::io::unix::AsyncFd;
 
-    use super::Place;
+    use super::WatchedPlace;
 
     /// Room for some dozens of events.
     const BUFFER: usize = 16 * 1024;
@@ -96,8 +96,8 @@ mod linux {
     /// The notices of the system.
     pub(super) struct Notices {
         queue: AsyncFd<OwnedFd>,
-        places: HashMap<i32, Place>,
-        waiting: VecDeque<Option<Place>>,
+        places: HashMap<i32, WatchedPlace>,
+        waiting: VecDeque<Option<WatchedPlace>>,
     }
 
     impl Notices {
@@ -111,7 +111,7 @@ mod linux {
             Ok(Self { queue: AsyncFd::new(queue)?, places, waiting })
         }
 
-        pub(super) fn add(&mut self, directory: &Path, place: &Place) {
+        pub(super) fn add(&mut self, directory: &Path, place: &WatchedPlace) {
             let flags = WatchFlags::MOVED_TO
                 | WatchFlags::CLOSE_WRITE
                 | WatchFlags::ONLYDIR
@@ -123,7 +123,7 @@ mod linux {
         }
 
         /// Where something has changed; `None` if notices were lost.
-        pub(super) async fn next(&mut self) -> Option<Place> {
+        pub(super) async fn next(&mut self) -> Option<WatchedPlace> {
             loop {
                 if let Some(place) = self.waiting.pop_front() {
                     return place;

@@ -27,11 +27,11 @@ const KEY_PREFIX: &str = "{\"model\":\"";
 
 /// Known models and providers.
 #[derive(Debug, Clone, Copy)]
-pub struct Catalog {
+pub struct ModelCatalog {
     lines: &'static str,
 }
 
-impl Catalog {
+impl ModelCatalog {
     /// The catalog that is compiled in.
     pub const fn builtin() -> Self {
         Self { lines: MODELS }

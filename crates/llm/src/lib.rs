@@ -34,8 +34,8 @@ pub mod wire;
 pub use apart::Apart;
 pub use builtin::{BUILTIN_PROVIDER, DEMO_MODEL_ID, DemoProvider, demo_model};
 pub use catalog::{
-    Catalog, KeyNeed, ModelRef, ModelRefError, ProviderInfo, ResolveModel, first_provider_with_key,
-    parse_model_ref, provider_info, resolve_model, suggest_model,
+    KeyNeed, ModelCatalog, ModelRef, ModelRefError, ProviderInfo, ResolveModel,
+    first_provider_with_key, parse_model_ref, provider_info, resolve_model, suggest_model,
 };
 pub use classify::classify;
 pub use driver::{HttpProvider, list_models, oauth};

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Kind};
 use crate::http::{Http, parameter_headers, parameter_values};
 use crate::log::ServerLog;
 use crate::process::Process;
-use crate::spec::{Address, Place, PrepareProgram};
+use crate::spec::{Address, PrepareProgram, ServerPlace};
 
 /// The revision without sessions: the version and what the client can do are in each request.
 pub(crate) const STATELESS: &str = "2026-07-28";
@@ -64,7 +64,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// What a server may have beside tools.
+/// What a server may have besides tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offer {
     Resources,
@@ -90,7 +90,7 @@ pub(crate) struct Connection {
     pub(crate) revision: Revision,
     /// The name and version that the server gives itself; may be empty.
     pub(crate) server: String,
-    /// What it offers beside tools.
+    /// What it offers besides tools.
     offers: Vec<Offer>,
     /// The request by which a server without sessions says what changes.
     _listening: Option<AbortOnDropHandle<()>>,
@@ -116,14 +116,14 @@ impl Connection {
     /// # Errors
     /// The server does not start, or speaks no revision that is known here.
     pub(crate) async fn open(
-        place: &Place,
+        place: &ServerPlace,
         log: &Arc<ServerLog>,
         before: Option<&Revision>,
     ) -> Result<Self, Failure> {
         let is_older = before.is_some_and(|before| !before.is_stateless());
         match place {
-            Place::Program(prepare) => Self::to_program(prepare, log, is_older).await,
-            Place::Address(address) => Self::to_address(address, is_older).await,
+            ServerPlace::Program(prepare) => Self::to_program(prepare, log, is_older).await,
+            ServerPlace::Address(address) => Self::to_address(address, is_older).await,
         }
     }
 
@@ -399,7 +399,7 @@ struct Agreed {
     server: String,
     /// Whether it says when its list of tools changes.
     tells_changes: bool,
-    /// What it has beside tools.
+    /// What it has besides tools.
     offers: Vec<Offer>,
 }
 

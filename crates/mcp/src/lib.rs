@@ -54,4 +54,4 @@ pub use failure::Failure;
 pub use finder::{FINDER, offered_tools};
 pub use log::{remove_server_log, server_log};
 pub use server::{Server, Servers};
-pub use spec::{Address, Login, NetworkSetUp, Place, PrepareProgram, Program, ServerSpec};
+pub use spec::{Address, Login, NetworkSetUp, PrepareProgram, Program, ServerPlace, ServerSpec};

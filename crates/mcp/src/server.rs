@@ -18,7 +18,7 @@ use crate::exchange::Request;
 use crate::failure::{Failure, Kind};
 use crate::log::ServerLog;
 use crate::offers::{prompt_content, resource_content};
-use crate::spec::Place;
+use crate::spec::ServerPlace;
 use crate::tool::RemoteTool;
 use crate::{Approved, ServerSpec, ToolDefinition};
 
@@ -289,8 +289,8 @@ impl Server {
             }
             Err(mut failure) => {
                 let what = match self.spec.place {
-                    Place::Program(_) => "did not start",
-                    Place::Address(_) => "cannot be used",
+                    ServerPlace::Program(_) => "did not start",
+                    ServerPlace::Address(_) => "cannot be used",
                 };
                 failure.what = format!("the server {} {what}: {}", self.spec.name, failure.what);
                 let pause = PAUSE * 2_u32.pow(slot.failures.min(DOUBLINGS));

@@ -33,12 +33,12 @@ pub struct ServerSpec {
     /// After this time without calls it ends.
     pub idle_limit: Duration,
     /// Where it is.
-    pub place: Place,
+    pub place: ServerPlace,
 }
 
 /// Where a server is.
 #[derive(Clone)]
-pub enum Place {
+pub enum ServerPlace {
     /// A program on this machine, which is prepared when it is needed.
     Program(Arc<PrepareProgram>),
     /// An address.

@@ -71,7 +71,7 @@ impl Serialize for FactId {
 /// Where a fact comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Origin {
+pub struct FactOrigin {
     /// The day, such as `2026-11-29`.
     pub date: String,
     /// Who said it: `owner`, or `channel:id`.
@@ -111,7 +111,7 @@ pub struct Fact {
     pub text: String,
     /// Where it comes from; `None` for a line that a person wrote.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub origin: Option<Origin>,
+    pub origin: Option<FactOrigin>,
     /// Set if it holds no more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
@@ -185,8 +185,8 @@ pub fn digest_of_fact(text: &str) -> String {
     digest.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn fields_of(origin: &Origin) -> Vec<String> {
-    let Origin { date, person, session, row, after, is_learned } = origin;
+fn fields_of(origin: &FactOrigin) -> Vec<String> {
+    let FactOrigin { date, person, session, row, after, is_learned } = origin;
     // Names of others, which must not end a field or the comment.
     let plain = |text: &str| text.replace([';', '\n', '<', '>'], "_");
     let mut fields = vec![plain(date)];
@@ -208,8 +208,8 @@ fn fields_of(origin: &Origin) -> Vec<String> {
     fields
 }
 
-fn read_origin<'a>(fields: impl Iterator<Item = &'a str>) -> Origin {
-    let mut origin = Origin::default();
+fn read_origin<'a>(fields: impl Iterator<Item = &'a str>) -> FactOrigin {
+    let mut origin = FactOrigin::default();
     for field in fields {
         if let Some(person) = field.strip_prefix(FROM) {
             origin.person = person.to_owned();

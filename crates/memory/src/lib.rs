@@ -18,10 +18,10 @@ mod notebook;
 mod outline;
 mod search;
 
-pub use fact::{Fact, FactId, MOST_FACT_CHARS, Origin, Until, digest_of_fact};
+pub use fact::{Fact, FactId, FactOrigin, MOST_FACT_CHARS, Until, digest_of_fact};
 pub use mask::{Mask, telling_words};
 pub use notebook::{Added, FACTS_FILE, NewFact, Notebook, NotebookError};
 pub use outline::{MOST_OUTLINE_BYTES, outline};
 pub use search::{
-    Encoder, Hidden, Passage, Passages, SearchFailure, SessionSearch, Wanted, remove_index,
+    Encoder, Hidden, Passages, SearchFailure, SessionPassage, SessionSearch, Wanted, remove_index,
 };

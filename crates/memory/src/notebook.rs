@@ -12,7 +12,7 @@ use myclaw_files::{
     parent_of, text_of_bytes,
 };
 
-use crate::fact::{Fact, FactId, Origin, Until, as_fact};
+use crate::fact::{Fact, FactId, FactOrigin, Until, as_fact};
 
 /// The file, in the workspace.
 pub const FACTS_FILE: &str = "memory/facts.md";
@@ -57,7 +57,7 @@ pub struct NewFact<'a> {
     /// The fact.
     pub text: &'a str,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: FactOrigin,
     /// The fact that it replaces.
     pub replaces: Option<&'a FactId>,
 }

@@ -98,7 +98,7 @@ pub struct Wanted<'a> {
 /// A passage of a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Passage {
+pub struct SessionPassage {
     /// The session.
     pub session: String,
     /// The row of the person's message.
@@ -115,7 +115,7 @@ pub struct Passage {
 #[derive(Debug, Default)]
 pub struct Passages {
     /// The best passages, the best first.
-    pub passages: Vec<Passage>,
+    pub passages: Vec<SessionPassage>,
     /// Why the meanings were not compared, or not all.
     pub remark: Option<String>,
 }
@@ -206,7 +206,7 @@ impl SessionSearch {
         segments: &[Segment],
         best: &[(Place, f32)],
         wanted: &Wanted<'_>,
-    ) -> Result<Vec<Passage>, SearchFailure> {
+    ) -> Result<Vec<SessionPassage>, SearchFailure> {
         let mut words = Vec::new();
         each_word(wanted.query, |word| words.push(word.to_owned()));
         let mut of_sessions: HashMap<SessionKey, usize> = HashMap::new();
@@ -225,7 +225,7 @@ impl SessionSearch {
             let Some((ts, text)) = passage_of(&*log, document.row, &words) else { continue };
             *count += 1;
             let (session, row) = (document.session.to_string(), document.row.to_string());
-            passages.push(Passage { session, row, ts, text, score: *score });
+            passages.push(SessionPassage { session, row, ts, text, score: *score });
         }
         Ok(passages)
     }

@@ -39,7 +39,7 @@ const MAX_PARTIAL: usize = 16 * 1024;
 pub(crate) const POLL: Duration = Duration::from_millis(50);
 
 /// How to do a job.
-pub struct Job {
+pub struct RunnerJob {
     /// The directory with `group`, `global` and `ipc`.
     pub workspace: PathBuf,
     /// The home directory of commands; the sessions are below it.
@@ -118,7 +118,7 @@ pub enum RunnerError {
 /// # Errors
 /// See [`RunnerError`]. The session holds everything up to the failure.
 pub async fn serve(
-    job: Job,
+    job: RunnerJob,
     input: impl Read,
     output: Box<dyn Write + Send>,
 ) -> Result<(), RunnerError> {
@@ -191,7 +191,7 @@ impl Growing {
 
 /// A job that is being done.
 struct Running<'a> {
-    job: &'a Job,
+    job: &'a RunnerJob,
     payload: Payload,
     output: &'a Arc<Output>,
     ipc: Arc<Ipc>,
@@ -203,7 +203,7 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    fn new(job: &'a Job, payload: Payload, output: &'a Arc<Output>) -> Self {
+    fn new(job: &'a RunnerJob, payload: Payload, output: &'a Arc<Output>) -> Self {
         let ipc = Arc::new(Ipc::new(job.workspace.join("ipc"), &payload));
         let provider = RunnerProvider(HttpProviders::new(job.http.clone()));
         let key = SessionKey::for_cli("main", "runner");

@@ -29,7 +29,7 @@ mod prompt;
 mod tools;
 mod workflows;
 
-pub use job::{Job, NamedModel, Partial, RunnerError, Stay, serve};
+pub use job::{NamedModel, Partial, RunnerError, RunnerJob, Stay, serve};
 pub use myclaw_embed::{Source, SourceError, Weights};
 pub use myclaw_exec::EnvironmentPolicy;
 pub use myclaw_web::{AllowedHost, InvalidHost};

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::ipc::Ipc;
-use crate::job::Job;
+use crate::job::RunnerJob;
 use crate::workflows::semantic_ranker;
 use renamed::Renamed;
 
@@ -46,7 +46,7 @@ const BROWSER_VARIABLES: [&str; 2] = [CHROMIUM_VARIABLE, "PLAYWRIGHT_BROWSERS_PA
 
 /// What the tools work with.
 pub(crate) struct Toolbox<'a> {
-    pub(crate) job: &'a Job,
+    pub(crate) job: &'a RunnerJob,
     pub(crate) ipc: &'a Arc<Ipc>,
     pub(crate) group: &'a Path,
     /// Who speaks. Without one, that is the host's business.
@@ -157,7 +157,7 @@ fn file_tools(limit: Duration, environment: EnvironmentPolicy) -> Vec<Arc<dyn To
     ]
 }
 
-fn web_fetch(job: &Job, guard: AddressGuard) -> Arc<dyn Tool> {
+fn web_fetch(job: &RunnerJob, guard: AddressGuard) -> Arc<dyn Tool> {
     let options = DownloadOptions {
         user_agent: job.http.user_agent.clone(),
         extra_ca_files: job.http.extra_ca_files.clone(),
@@ -167,7 +167,7 @@ fn web_fetch(job: &Job, guard: AddressGuard) -> Arc<dyn Tool> {
     Renamed::named(tool, "WebFetch")
 }
 
-fn agent_browser(job: &Job, guard: AddressGuard, slot: BrowserSlot) -> Arc<dyn Tool> {
+fn agent_browser(job: &RunnerJob, guard: AddressGuard, slot: BrowserSlot) -> Arc<dyn Tool> {
     let programs = Programs {
         agent_browser: None,
         chromium: std::env::var_os(CHROMIUM_VARIABLE).map(Into::into),

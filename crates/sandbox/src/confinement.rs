@@ -68,7 +68,7 @@ pub enum Level {
     /// A container of podman or docker.
     Container {
         /// The program that starts it.
-        engine: Engine,
+        engine: ContainerEngine,
         /// Name of the image.
         image: String,
     },
@@ -77,14 +77,14 @@ pub enum Level {
 /// A program that starts containers. Both have the same command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Engine {
+pub enum ContainerEngine {
     /// `podman`
     Podman,
     /// `docker`
     Docker,
 }
 
-impl Engine {
+impl ContainerEngine {
     /// Name of the program.
     pub fn program(self) -> &'static str {
         match self {

@@ -6,11 +6,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 pub(crate) use self::leftover::Leftover;
-use crate::{Confinement, Engine, Network, SandboxError};
+use crate::{Confinement, ContainerEngine, Network, SandboxError};
 
 /// One container.
 pub(crate) struct Container<'a> {
-    pub engine: Engine,
+    pub engine: ContainerEngine,
     pub image: &'a str,
     /// Names it, so that it can be removed.
     pub name: &'a str,
@@ -31,7 +31,7 @@ impl Container<'_> {
     pub(crate) fn arguments(&self) -> Result<Vec<OsString>, SandboxError> {
         let limits = &self.confinement.limits;
         let mut arguments: Vec<OsString> = Vec::new();
-        if self.engine == Engine::Podman && rustix::process::geteuid().is_root() {
+        if self.engine == ContainerEngine::Podman && rustix::process::geteuid().is_root() {
             // For root, the other runtime demands a cgroup that it may write to.
             arguments.extend(["--runtime", "runc"].map(OsString::from));
         }
@@ -87,7 +87,7 @@ impl Container<'_> {
     /// Removes the container, in any state.
     pub(crate) fn removal(&self, program: &str) -> Vec<String> {
         let mut command = vec![program, "rm", "--force"];
-        if self.engine == Engine::Podman {
+        if self.engine == ContainerEngine::Podman {
             // Without this it would wait ten seconds for the command to end by itself.
             command.push("--time=0");
         }

@@ -37,7 +37,7 @@ struct Attempt {
 
 /// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// It got out.
     Reached,
     /// It was refused, with this error message of the system.
@@ -53,9 +53,9 @@ pub struct Row {
     /// What was attempted.
     pub name: &'static str,
     /// Without the sandbox.
-    pub bare: Outcome,
+    pub bare: AttemptOutcome,
     /// Inside the sandbox.
-    pub confined: Outcome,
+    pub confined: AttemptOutcome,
     /// Whether the documentation lists it as one that this level does not stop.
     pub is_known_gap: bool,
 }
@@ -79,11 +79,11 @@ impl Row {
     /// The verdict on the sandbox.
     pub fn verdict(&self) -> Verdict {
         match (&self.bare, &self.confined) {
-            (_, Outcome::Reached) if self.is_known_gap => Verdict::KnownGap,
-            (_, Outcome::Reached) => Verdict::Escaped,
-            (Outcome::Failed(_), _) | (_, Outcome::Failed(_)) => Verdict::Unknown,
-            (Outcome::Blocked(_), Outcome::Blocked(_)) => Verdict::NotPossible,
-            (Outcome::Reached, Outcome::Blocked(_)) => Verdict::Held,
+            (_, AttemptOutcome::Reached) if self.is_known_gap => Verdict::KnownGap,
+            (_, AttemptOutcome::Reached) => Verdict::Escaped,
+            (AttemptOutcome::Failed(_), _) | (_, AttemptOutcome::Failed(_)) => Verdict::Unknown,
+            (AttemptOutcome::Blocked(_), AttemptOutcome::Blocked(_)) => Verdict::NotPossible,
+            (AttemptOutcome::Reached, AttemptOutcome::Blocked(_)) => Verdict::Held,
         }
     }
 }
@@ -99,9 +99,11 @@ impl fmt::Display for Row {
         };
         write!(f, "{:<44} {verdict:<18}", self.name)?;
         match (&self.bare, &self.confined) {
-            (Outcome::Failed(reason), _) => write!(f, "without: {reason}"),
-            (_, Outcome::Failed(reason) | Outcome::Blocked(reason)) => f.write_str(reason),
-            (_, Outcome::Reached) => Ok(()),
+            (AttemptOutcome::Failed(reason), _) => write!(f, "without: {reason}"),
+            (_, AttemptOutcome::Failed(reason) | AttemptOutcome::Blocked(reason)) => {
+                f.write_str(reason)
+            }
+            (_, AttemptOutcome::Reached) => Ok(()),
         }
     }
 }

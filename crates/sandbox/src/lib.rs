@@ -41,7 +41,7 @@ mod system_files;
 mod thread;
 
 pub use confinement::{
-    Confinement, Engine, Level, Limits, Network, ProtectedNames, WorkspaceAccess,
+    Confinement, ContainerEngine, Level, Limits, Network, ProtectedNames, WorkspaceAccess,
 };
 #[cfg(target_os = "linux")]
 pub use enter::enter_and_exec;

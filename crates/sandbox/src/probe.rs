@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::{Confinement, Engine, Level, Network, SandboxError};
+use crate::{Confinement, ContainerEngine, Level, Network, SandboxError};
 
 /// The first version of Landlock that confines signals and abstract sockets; it is in Linux 6.12.
 const LANDLOCK_NEEDED: i32 = 6;
@@ -110,14 +110,14 @@ impl Probe {
     }
 
     /// Where the program for containers is.
-    pub(crate) fn engine(&self, engine: Engine) -> Result<&Path, SandboxError> {
+    pub(crate) fn engine(&self, engine: ContainerEngine) -> Result<&Path, SandboxError> {
         let found = match engine {
-            Engine::Podman => &self.podman,
-            Engine::Docker => &self.docker,
+            ContainerEngine::Podman => &self.podman,
+            ContainerEngine::Docker => &self.docker,
         };
         let name = engine.program();
         found.as_deref().ok_or_else(|| {
-            let package = if engine == Engine::Docker { "docker.io" } else { name };
+            let package = if engine == ContainerEngine::Docker { "docker.io" } else { name };
             SandboxError::unavailable(
                 format!("{name} is not in PATH"),
                 format!("install it (apt install {package})"),

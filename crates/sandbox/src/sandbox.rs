@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use self::rules::{processes_of_root, proxy_socket};
 use crate::container::{Container, Leftover};
 use crate::plan::{Plan, Root};
-use crate::{Confinement, Engine, Level, Probe, SandboxError};
+use crate::{Confinement, ContainerEngine, Level, Probe, SandboxError};
 
 /// How long the supervising helper may take to end everything. It needs a quarter of a second for a command that does not
 /// end by itself.
@@ -67,7 +67,11 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`SandboxError::Unavailable`] with how to get the image, or with what the program said if it cannot look for it.
-    pub async fn check_image(&self, engine: Engine, image: &str) -> Result<(), SandboxError> {
+    pub async fn check_image(
+        &self,
+        engine: ContainerEngine,
+        image: &str,
+    ) -> Result<(), SandboxError> {
         let mut spec = ChildSpec::new(self.probe.engine(engine)?, "/");
         spec.args = ["image", "inspect", "--format={{.Id}}", image].map(OsString::from).to_vec();
         spec.timeout = Some(IMAGE_LIMIT);
@@ -299,7 +303,7 @@ impl Sandbox {
         spec: &ChildSpec,
         confinement: &Confinement,
         plan: &mut Plan,
-        (engine, image): (Engine, &str),
+        (engine, image): (ContainerEngine, &str),
     ) -> Result<Vec<OsString>, SandboxError> {
         let name = format!("myclaw-{}", plan.token.trim_matches(|c: char| !c.is_ascii_digit()));
         // Nothing in the container starts its first process.

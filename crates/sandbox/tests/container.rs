@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use myclaw_exec::{ChildSpec, Exit};
-use myclaw_sandbox::{Confinement, Engine, Level, Sandbox, SandboxError, probe};
+use myclaw_sandbox::{Confinement, ContainerEngine, Level, Sandbox, SandboxError, probe};
 use tokio_util::sync::CancellationToken;
 
 const HELPER: &str = env!("CARGO_BIN_EXE_myclaw-sandbox-helper");
@@ -69,7 +69,8 @@ async fn podman_confines_a_command() {
     let workspace = directory.path().canonicalize().unwrap();
     fs::write(workspace.join("file"), "text\n").unwrap();
     let sandbox = Sandbox::new(HELPER, [OsString::from("__sandbox-exec")]);
-    let level = |image: &str| Level::Container { engine: Engine::Podman, image: image.to_owned() };
+    let level =
+        |image: &str| Level::Container { engine: ContainerEngine::Podman, image: image.to_owned() };
     let mut confinement = Confinement::new(level(&image.0), &workspace);
     let cancel = CancellationToken::new();
     let spec = |script: &str| {
@@ -142,7 +143,7 @@ async fn protected_paths_stay_as_they_are_in_a_container() {
         }
         let sandbox = Sandbox::new(HELPER, [OsString::from("__sandbox-exec")]);
         let image = image.0.clone();
-        let level = Level::Container { engine: Engine::Podman, image };
+        let level = Level::Container { engine: ContainerEngine::Podman, image };
         let mut confinement = Confinement::new(level, &workspace);
         confinement.protected = ["AGENTS.md", "HEARTBEAT.md"].map(Into::into).to_vec();
         confinement.protected_names = [".git", ".vscode"].map(str::to_owned).to_vec();

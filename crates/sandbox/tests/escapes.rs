@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use myclaw_sandbox::escapes::{Outcome, Row, Verdict, try_all};
+use myclaw_sandbox::escapes::{AttemptOutcome, Row, Verdict, try_all};
 use myclaw_sandbox::{Level, Sandbox, probe};
 
 const HELPER: &str = env!("CARGO_BIN_EXE_myclaw-sandbox-helper");
@@ -39,7 +39,7 @@ fn assert_held(rows: &[Row], gaps: &[&str]) {
     );
     let is_root = rustix::process::geteuid().is_root();
     for row in rows {
-        let proven = row.bare == Outcome::Reached;
+        let proven = row.bare == AttemptOutcome::Reached;
         assert!(
             proven || !is_root || MAY_BE_IMPOSSIBLE.contains(&row.name),
             "not proven: {row}\n{text}"

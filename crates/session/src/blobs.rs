@@ -27,19 +27,19 @@ pub trait Blobs: fmt::Debug + Send + Sync {
         name: &str,
         content: &mut dyn Read,
         limits: BlobLimits,
-    ) -> Result<Blob, BlobError>;
+    ) -> Result<NamedBlob, BlobError>;
 
     /// Opens a blob.
     ///
     /// # Errors
     /// [`BlobError::Missing`] if it is gone; or it cannot be read.
-    fn open(&self, blob: &Blob) -> Result<OpenBlob, BlobError>;
+    fn open(&self, blob: &NamedBlob) -> Result<OpenBlob, BlobError>;
 
     /// Removes a blob. Returns whether it was there.
     ///
     /// # Errors
     /// It cannot be removed.
-    fn remove(&self, blob: &Blob) -> Result<bool, BlobError>;
+    fn remove(&self, blob: &NamedBlob) -> Result<bool, BlobError>;
 
     /// Removes the blobs that were put longer ago than `max_age`. Returns how many.
     ///
@@ -48,12 +48,12 @@ pub trait Blobs: fmt::Debug + Send + Sync {
     fn sweep(&self, max_age: Duration) -> Result<usize, BlobError>;
 
     /// Where a blob is, for people, and for programs on this machine that can read it there.
-    fn describe(&self, blob: &Blob) -> String;
+    fn describe(&self, blob: &NamedBlob) -> String;
 }
 
 /// Names a content.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Blob {
+pub struct NamedBlob {
     /// What it is of, unique in its store.
     pub name: String,
     /// SHA-256 of the content in hexadecimal digits. `None` for one that an earlier version of the program has kept, which is
@@ -105,7 +105,7 @@ pub struct OpenBlob {
 
 impl OpenBlob {
     /// A blob with this content.
-    pub fn new(blob: &Blob, bytes: u64, content: impl Read + Send + 'static) -> Self {
+    pub fn new(blob: &NamedBlob, bytes: u64, content: impl Read + Send + 'static) -> Self {
         let (content, digest) = (Box::new(content), Context::new(&SHA256));
         Self { bytes, content, expected: blob.digest.clone(), digest }
     }
@@ -152,7 +152,7 @@ impl BlobLimits {
         content: &mut dyn Read,
         others: u64,
         kept: &mut dyn io::Write,
-    ) -> Result<Blob, BlobError> {
+    ) -> Result<NamedBlob, BlobError> {
         let room = self.together.map_or(u64::MAX, |together| together.saturating_sub(others));
         let mut content = content.take(self.each.min(room).saturating_add(1));
         let (mut digest, mut bytes) = (Context::new(&SHA256), 0_u64);
@@ -171,7 +171,7 @@ impl BlobLimits {
         match self.together {
             _ if bytes > self.each => Err(BlobError::TooLarge { limit: self.each }),
             Some(limit) if bytes > room => Err(BlobError::Full { limit }),
-            _ => Ok(Blob { name: name.to_owned(), digest: Some(digest_of(digest)) }),
+            _ => Ok(NamedBlob { name: name.to_owned(), digest: Some(digest_of(digest)) }),
         }
     }
 }

@@ -42,7 +42,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use about::{About, AboutEntry};
 pub use blobs::{
-    Blob, BlobError, BlobLimits, Blobs, FileBlobs, MemoryBlobs, OpenBlob,
+    BlobError, BlobLimits, Blobs, FileBlobs, MemoryBlobs, NamedBlob, OpenBlob,
     checked as checked_blob_name,
 };
 pub use catalog::{Catalog, CreateSession, ReadEntries, ReadSession};

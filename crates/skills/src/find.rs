@@ -21,7 +21,7 @@ const MAX_DIRECTORIES: usize = 500;
 
 /// Who controls the content of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum SkillOrigin {
     /// The owner of this machine: MyClaw's own directory, one that the config names, or one of another agent.
     Owner,
     /// The agent's workspace, into which the agent itself and downloaded programs can write.
@@ -30,16 +30,16 @@ pub enum Origin {
 
 /// A directory whose subdirectories may be skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SkillPlace {
     /// A directory of the owner's choice. It may be a link.
     pub base: PathBuf,
     /// The directory below it, or nothing. It need not exist. In a workspace no part of it is followed if it is a link.
     pub below: PathBuf,
     /// Who controls its content.
-    pub origin: Origin,
+    pub origin: SkillOrigin,
 }
 
-impl Place {
+impl SkillPlace {
     /// Where it is.
     pub fn directory(&self) -> PathBuf {
         self.base.join(&self.below)
@@ -56,10 +56,10 @@ pub struct Skill {
     pub description: String,
     /// Its `SKILL.md`.
     pub file: PathBuf,
-    /// The owner's directory that the file is below: the [`Place::base`].
+    /// The owner's directory that the file is below: the [`SkillPlace::base`].
     pub base: PathBuf,
     /// Who wrote it.
-    pub origin: Origin,
+    pub origin: SkillOrigin,
     /// What it needs.
     pub requirements: Requirements,
     /// The requirements that this machine does not meet; see [`Machine::missing`]. A skill with such a requirement is
@@ -76,7 +76,7 @@ impl Skill {
     /// An I/O error, also if the file is no regular one any more.
     pub fn beginning(&self, limit: u64) -> io::Result<Vec<u8>> {
         match (self.origin, self.file.strip_prefix(&self.base)) {
-            (Origin::Workspace, Ok(below)) => {
+            (SkillOrigin::Workspace, Ok(below)) => {
                 read_unlinked(&SharedDirectory::open(&self.base)?, below, limit)
             }
             _ => read_regular(&self.file, limit),
@@ -95,14 +95,14 @@ pub struct Problem {
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Catalog {
+pub struct SkillCatalog {
     /// All skills, in the order of their names.
     pub skills: Vec<Skill>,
     /// What could not be used.
     pub problems: Vec<Problem>,
 }
 
-impl Catalog {
+impl SkillCatalog {
     /// The skill of this name.
     pub fn get(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.name == name)
@@ -116,8 +116,8 @@ impl Catalog {
 
 /// Finds the skills in `places`. Of two with one name the one in the earlier place counts, and the other one is reported.
 /// Reads one directory for each place and the beginning of one file for each skill; blocks while it does.
-pub fn find(places: &[Place], machine: &Machine) -> Catalog {
-    let mut catalog = Catalog::default();
+pub fn find(places: &[SkillPlace], machine: &Machine) -> SkillCatalog {
+    let mut catalog = SkillCatalog::default();
     let mut files_by_name: HashMap<String, PathBuf> = HashMap::new();
     // Neighbouring places have the same base, which is opened once.
     let mut base: Option<(&Path, SharedDirectory)> = None;
@@ -194,12 +194,12 @@ fn opened_base<'a, 'p>(
 /// none. In a workspace a link counts, so that it is reported.
 fn subdirectories(
     place: &SharedDirectory,
-    origin: Origin,
+    origin: SkillOrigin,
     problems: &mut Vec<Problem>,
 ) -> Vec<OsString> {
     let holds_skill = |name: &OsStr| match origin {
-        Origin::Owner => place.path().join(name).join(SKILL_FILE).symlink_metadata().is_ok(),
-        Origin::Workspace => match place.facts(name) {
+        SkillOrigin::Owner => place.path().join(name).join(SKILL_FILE).symlink_metadata().is_ok(),
+        SkillOrigin::Workspace => match place.facts(name) {
             Ok(Some(facts)) if facts.kind == EntryKind::Directory => {
                 matches!(place.facts(Path::new(name).join(SKILL_FILE)), Ok(Some(_)))
             }
@@ -226,11 +226,15 @@ fn subdirectories(
 }
 
 /// The beginning of a `SKILL.md`, which must be a regular file. In a workspace no link is followed.
-fn read_beginning(place: &SharedDirectory, name: &OsStr, origin: Origin) -> io::Result<String> {
+fn read_beginning(
+    place: &SharedDirectory,
+    name: &OsStr,
+    origin: SkillOrigin,
+) -> io::Result<String> {
     let path = Path::new(name).join(SKILL_FILE);
     let bytes = match origin {
-        Origin::Owner => read_regular(&place.path().join(path), MAX_FRONT_MATTER_BYTES)?,
-        Origin::Workspace => read_unlinked(place, &path, MAX_FRONT_MATTER_BYTES)?,
+        SkillOrigin::Owner => read_regular(&place.path().join(path), MAX_FRONT_MATTER_BYTES)?,
+        SkillOrigin::Workspace => read_unlinked(place, &path, MAX_FRONT_MATTER_BYTES)?,
     };
     Ok(text_of_bytes(&bytes))
 }

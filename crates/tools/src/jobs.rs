@@ -28,7 +28,7 @@ use myclaw_exec::Handle;
 use parking_lot::Mutex;
 
 pub use files::{FileJobs, RecordsOf};
-pub(crate) use job::{Candidate, Job, Running};
+pub(crate) use job::{BackgroundJob, Candidate, Running};
 pub(crate) use live::{Excerpt, LiveOutput, TerminalModes, count_lines};
 pub use memory::MemoryJobs;
 pub use message::FROM_PROGRAM;
@@ -77,7 +77,7 @@ pub struct JobsOptions {
 pub struct Jobs {
     options: JobsOptions,
     /// Those that this process started and that were not removed.
-    jobs: Mutex<Vec<Arc<Job>>>,
+    jobs: Mutex<Vec<Arc<BackgroundJob>>>,
     is_closed: AtomicBool,
 }
 
@@ -105,7 +105,7 @@ pub(crate) enum JobRefused {
 /// A job that was found by its id.
 pub(crate) enum Found {
     /// One that this process started.
-    Own(Arc<Job>),
+    Own(Arc<BackgroundJob>),
     /// A job of which only the record is left, or that another process runs.
     Record(Box<JobRecord>),
 }
@@ -126,7 +126,7 @@ impl Jobs {
         Noted::begin(&self.options.store, handle.trace(), None).ok()
     }
 
-    /// Makes a command a job, which goes on beside the caller.
+    /// Makes a command a job, which runs concurrently with the caller.
     ///
     /// # Errors
     /// [`JobRefused`], with the unchanged command.
@@ -135,11 +135,11 @@ impl Jobs {
         new: NewJob<'_>,
         candidate: Candidate,
         running: Running,
-    ) -> Result<Arc<Job>, (JobRefused, Running, Candidate)> {
+    ) -> Result<Arc<BackgroundJob>, (JobRefused, Running, Candidate)> {
         match self.write_down(new, &candidate).await {
             Err(refused) => Err((refused, running, candidate)),
             Ok((record, noted)) => {
-                let job = Job::new(candidate, record);
+                let job = BackgroundJob::new(candidate, record);
                 self.jobs.lock().push(Arc::clone(&job));
                 let aftermath = job::Aftermath {
                     store: Arc::clone(&self.options.store),
@@ -204,11 +204,11 @@ impl Jobs {
         records
     }
 
-    fn own(&self) -> Vec<Arc<Job>> {
+    fn own(&self) -> Vec<Arc<BackgroundJob>> {
         self.jobs.lock().clone()
     }
 
-    fn running(&self) -> Vec<Arc<Job>> {
+    fn running(&self) -> Vec<Arc<BackgroundJob>> {
         self.own().into_iter().filter(|job| job.is_running()).collect()
     }
 

@@ -18,7 +18,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::jobs::{Excerpt, Found, Job, JobEnding, JobRecord, Jobs, Killer, elsewhere, one_line};
+use crate::jobs::{
+    BackgroundJob, Excerpt, Found, JobEnding, JobRecord, Jobs, Killer, elsewhere, one_line,
+};
 use crate::support::{cut_start, plain_text};
 use crate::{aliases, declarations};
 
@@ -196,7 +198,7 @@ impl ProcessTool {
     async fn kill(
         &self,
         invocation: &ToolInvocation<'_>,
-        job: &Arc<Job>,
+        job: &Arc<BackgroundJob>,
     ) -> Result<ToolOutput, String> {
         let observer = job.observe();
         let id = job.record().id;
@@ -290,7 +292,7 @@ impl Tool for ProcessTool {
 /// Waits for output or the end of a job, and shows what is new.
 async fn watch(
     invocation: &ToolInvocation<'_>,
-    job: &Arc<Job>,
+    job: &Arc<BackgroundJob>,
     wait: Duration,
 ) -> Result<ToolOutput, ToolError> {
     let observer = job.observe();
@@ -322,7 +324,7 @@ async fn watch(
 }
 
 /// New output, and a line about the job.
-fn shown(job: &Job, news: &Excerpt, max_chars: usize) -> ToolOutput {
+fn shown(job: &BackgroundJob, news: &Excerpt, max_chars: usize) -> ToolOutput {
     let record = job.record();
     let text = String::from_utf8_lossy(&news.bytes);
     let text = plain_text(&text);
@@ -399,7 +401,7 @@ fn not_running(record: &JobRecord) -> String {
 }
 
 /// Passes the input of the call to the job.
-fn write(job: &Job, arguments: &Arguments) -> Result<(), String> {
+fn write(job: &BackgroundJob, arguments: &Arguments) -> Result<(), String> {
     let record = job.record();
     if !record.is_running() {
         return Err(not_running(&record));

@@ -2,7 +2,7 @@
 
 use myclaw_agent::SessionConfig;
 use myclaw_agent::mcp::OfferKind;
-use myclaw_llm::{Catalog, ThinkingLevel};
+use myclaw_llm::{ModelCatalog, ThinkingLevel};
 use reedline::{Completer, CompletionResult, Span, Suggestion};
 
 use super::command::NAMES;
@@ -67,7 +67,7 @@ impl ChatCompleter {
     }
 
     fn models(&self) -> Vec<String> {
-        let catalog = Catalog::builtin();
+        let catalog = ModelCatalog::builtin();
         let known = catalog.iter().map(|model| format!("{}/{}", model.provider, model.id));
         self.own_models.iter().cloned().chain(known).collect()
     }

@@ -15,7 +15,7 @@ use super::facts::Facts;
 use super::outputs::{Common, IsShown};
 use super::typed::{Key, SendKey, SentLine, TypedLine};
 use super::{clipboard, custom, jobs, queue};
-use myclaw_front::approval::{Answer, Asked, asking, lines, read_answer};
+use myclaw_front::approval::{ApprovalAnswer, Asked, asking, lines, read_answer};
 use myclaw_front::attachments::{self, Attachment};
 use myclaw_front::exit::CliError;
 use myclaw_front::mode::{change_mode, next_mode};
@@ -306,7 +306,7 @@ impl OpenQuestions {
         self.0.retain(|asked| !asked.is_over());
         let Some(asked) = self.0.front() else { return Taken::No };
         let Some(answer) = read_answer(line, &asked.question()) else { return Taken::No };
-        if answer == Answer::View {
+        if answer == ApprovalAnswer::View {
             return Taken::View(lines(&asked.question()));
         }
         let Some(approval) = answer.to(&asked.request) else {

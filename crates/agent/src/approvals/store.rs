@@ -39,20 +39,20 @@ pub trait KeepApprovals: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// They cannot be read.
-    fn load(&self) -> Result<Approvals, StoreError>;
+    fn load(&self) -> Result<Approvals, ApprovalsError>;
 
     /// Changes them, while no other process can. The change is durable when this returns. `change` may be called again, with
     /// what another process has stored meanwhile.
     ///
     /// # Errors
     /// They cannot be read or written. Nothing has changed then.
-    fn change(&self, change: &mut dyn FnMut(&mut Approvals)) -> Result<(), StoreError>;
+    fn change(&self, change: &mut dyn FnMut(&mut Approvals)) -> Result<(), ApprovalsError>;
 
     /// Removes all, also what is damaged. Returns how many answers there were, as far as they can be read.
     ///
     /// # Errors
     /// They cannot be written, or a later version of the program wrote them.
-    fn clear(&self) -> Result<usize, StoreError>;
+    fn clear(&self) -> Result<usize, ApprovalsError>;
 }
 
 /// The answers "always" and the questions that wait.
@@ -120,14 +120,14 @@ pub struct WaitingApproval {
     pub reason: String,
     /// When it was asked, in milliseconds since 1970.
     pub ts: u64,
-    /// With what a call goes on that has begun, and in the middle of which it is asked; `None` if the call waits to begin.
+    /// What a call continues with that has begun, and in the middle of which it is asked; `None` if the call waits to begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<Value>,
 }
 
 /// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub enum ApprovalsError {
     /// It cannot be read or written.
     #[error("cannot {action} {}: {source}; check the rights of its directory and the free space", path.display())]
     Io {
@@ -159,8 +159,8 @@ pub enum StoreError {
     },
 }
 
-impl From<StoreError> for AgentError {
-    fn from(error: StoreError) -> Self {
+impl From<ApprovalsError> for AgentError {
+    fn from(error: ApprovalsError) -> Self {
         Self::new(FailureClass::Session, error.to_string())
     }
 }
@@ -190,13 +190,13 @@ impl Approvals {
     ///
     /// # Errors
     /// It is damaged, or a later version of the program wrote it.
-    pub fn read(stored: serde_json::Value, path: &Path) -> Result<Self, StoreError> {
+    pub fn read(stored: serde_json::Value, path: &Path) -> Result<Self, ApprovalsError> {
         let document: Self = serde_json::from_value(stored).map_err(|error| {
-            StoreError::Damaged { path: path.to_owned(), reason: error.to_string() }
+            ApprovalsError::Damaged { path: path.to_owned(), reason: error.to_string() }
         })?;
         match document.version {
             OLDEST_VERSION..=VERSION => Ok(Self { version: VERSION, ..document }),
-            version => Err(StoreError::Newer { path: path.to_owned(), version }),
+            version => Err(ApprovalsError::Newer { path: path.to_owned(), version }),
         }
     }
 
@@ -226,7 +226,7 @@ impl ApprovalStore {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn list(&self) -> Result<(Vec<Grant>, Vec<WaitingApproval>), StoreError> {
+    pub fn list(&self) -> Result<(Vec<Grant>, Vec<WaitingApproval>), ApprovalsError> {
         let Approvals { always, waiting, .. } = self.load()?;
         Ok((always, waiting))
     }
@@ -235,7 +235,7 @@ impl ApprovalStore {
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn revoke(&self, id: &str) -> Result<Vec<Grant>, StoreError> {
+    pub fn revoke(&self, id: &str) -> Result<Vec<Grant>, ApprovalsError> {
         self.change(|document| {
             document.always.extract_if(.., |grant| grant.digest.starts_with(id)).collect()
         })
@@ -245,12 +245,16 @@ impl ApprovalStore {
     ///
     /// # Errors
     /// The file cannot be written, or a later version of the program wrote it.
-    pub fn clear(&self) -> Result<usize, StoreError> {
+    pub fn clear(&self) -> Result<usize, ApprovalsError> {
         self.0.clear()
     }
 
     /// Whether an answer of these sessions covers one of the digests.
-    pub(super) fn covers(&self, audience: &str, digests: &[String]) -> Result<bool, StoreError> {
+    pub(super) fn covers(
+        &self,
+        audience: &str,
+        digests: &[String],
+    ) -> Result<bool, ApprovalsError> {
         let is_it = |grant: &Grant| {
             !grant.is_old() && grant.audience == audience && digests.contains(&grant.digest)
         };
@@ -263,7 +267,7 @@ impl ApprovalStore {
         audience: &str,
         digests: &[String],
         command_id: Option<&str>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), ApprovalsError> {
         let is_meant = |grant: &Grant| {
             let is_command = command_id.is_some() && grant.command_id.as_deref() == command_id;
             grant.audience == audience && (is_command || digests.contains(&grant.digest))
@@ -275,7 +279,7 @@ impl ApprovalStore {
         self.change(|document| document.always.retain(|grant| !is_meant(grant)))
     }
 
-    pub(super) fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
+    pub(super) fn grant(&self, grant: &Grant) -> Result<(), ApprovalsError> {
         self.change(|document| {
             // The answer to a question that was asked again replaces the old one.
             let is_renewed =
@@ -289,7 +293,7 @@ impl ApprovalStore {
         })
     }
 
-    pub(crate) fn begin_wait(&self, waiting: &WaitingApproval) -> Result<(), StoreError> {
+    pub(crate) fn begin_wait(&self, waiting: &WaitingApproval) -> Result<(), ApprovalsError> {
         self.change(|document| {
             let is_same = |old: &WaitingApproval| {
                 old.session == waiting.session && old.tool_call_id == waiting.tool_call_id
@@ -300,7 +304,7 @@ impl ApprovalStore {
         })
     }
 
-    pub(super) fn waits(&self, session: &str, tool_call_id: &str) -> Result<bool, StoreError> {
+    pub(super) fn waits(&self, session: &str, tool_call_id: &str) -> Result<bool, ApprovalsError> {
         Ok(self.waiting(session, tool_call_id)?.is_some_and(|waiting| waiting.begun.is_none()))
     }
 
@@ -309,14 +313,14 @@ impl ApprovalStore {
         &self,
         session: &str,
         tool_call_id: &str,
-    ) -> Result<Option<WaitingApproval>, StoreError> {
+    ) -> Result<Option<WaitingApproval>, ApprovalsError> {
         let is_it = |waiting: &WaitingApproval| {
             waiting.session == session && waiting.tool_call_id == tool_call_id
         };
         Ok(self.load()?.waiting.into_iter().find(is_it))
     }
 
-    pub(crate) fn end_wait(&self, session: &str, tool_call_id: &str) -> Result<(), StoreError> {
+    pub(crate) fn end_wait(&self, session: &str, tool_call_id: &str) -> Result<(), ApprovalsError> {
         if self.waiting(session, tool_call_id)?.is_none() {
             return Ok(());
         }
@@ -327,7 +331,7 @@ impl ApprovalStore {
         })
     }
 
-    fn load(&self) -> Result<Approvals, StoreError> {
+    fn load(&self) -> Result<Approvals, ApprovalsError> {
         self.0.load()
     }
 
@@ -335,7 +339,7 @@ impl ApprovalStore {
     fn change<T: Default>(
         &self,
         mut change: impl FnMut(&mut Approvals) -> T,
-    ) -> Result<T, StoreError> {
+    ) -> Result<T, ApprovalsError> {
         let mut outcome = T::default();
         self.0.change(&mut |kept| outcome = change(kept))?;
         Ok(outcome)
@@ -343,7 +347,7 @@ impl ApprovalStore {
 }
 
 impl KeepApprovals for InFile {
-    fn load(&self) -> Result<Approvals, StoreError> {
+    fn load(&self) -> Result<Approvals, ApprovalsError> {
         let bytes = match read_regular(&self.path, MAX_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -351,7 +355,7 @@ impl KeepApprovals for InFile {
             }
             Err(source) => return Err(self.failed("read")(source)),
         };
-        let stored = serde_json::from_slice(&bytes).map_err(|error| StoreError::Damaged {
+        let stored = serde_json::from_slice(&bytes).map_err(|error| ApprovalsError::Damaged {
             path: self.path.clone(),
             reason: error.to_string(),
         })?;
@@ -359,19 +363,19 @@ impl KeepApprovals for InFile {
     }
 
     /// Changes the file under its lock. What is on disk when this returns survives a power cut.
-    fn change(&self, change: &mut dyn FnMut(&mut Approvals)) -> Result<(), StoreError> {
+    fn change(&self, change: &mut dyn FnMut(&mut Approvals)) -> Result<(), ApprovalsError> {
         let _lock = self.lock()?;
         let mut kept = self.load()?;
         change(&mut kept);
         self.write(&kept)
     }
 
-    fn clear(&self) -> Result<usize, StoreError> {
+    fn clear(&self) -> Result<usize, ApprovalsError> {
         let _lock = self.lock()?;
         let count = match self.load() {
             Ok(document) => document.always.len(),
-            Err(StoreError::Damaged { .. }) => {
-                set_aside(&self.path).map_err(|(path, source)| StoreError::Io {
+            Err(ApprovalsError::Damaged { .. }) => {
+                set_aside(&self.path).map_err(|(path, source)| ApprovalsError::Io {
                     action: "write",
                     path,
                     source,
@@ -386,22 +390,22 @@ impl KeepApprovals for InFile {
 }
 
 impl KeepApprovals for InMemory {
-    fn load(&self) -> Result<Approvals, StoreError> {
+    fn load(&self) -> Result<Approvals, ApprovalsError> {
         Ok(self.0.lock().clone())
     }
 
-    fn change(&self, change: &mut dyn FnMut(&mut Approvals)) -> Result<(), StoreError> {
+    fn change(&self, change: &mut dyn FnMut(&mut Approvals)) -> Result<(), ApprovalsError> {
         change(&mut self.0.lock());
         Ok(())
     }
 
-    fn clear(&self) -> Result<usize, StoreError> {
+    fn clear(&self) -> Result<usize, ApprovalsError> {
         Ok(std::mem::take(&mut *self.0.lock()).always.len())
     }
 }
 
 impl InFile {
-    fn lock(&self) -> Result<LockFile, StoreError> {
+    fn lock(&self) -> Result<LockFile, ApprovalsError> {
         create_private_directory(&parent_of(&self.path)).map_err(self.failed("write"))?;
         let lock = self.path.with_extension("lock");
         LockFile::acquire(&lock, LockWait::Until(LOCK_WAIT)).map_err(|error| match error {
@@ -410,7 +414,7 @@ impl InFile {
         })
     }
 
-    fn write(&self, document: &Approvals) -> Result<(), StoreError> {
+    fn write(&self, document: &Approvals) -> Result<(), ApprovalsError> {
         let write = || {
             let mut file = NewFile::named(&self.path.with_extension("new"))?;
             file.write_all(&serde_json::to_vec_pretty(document)?)?;
@@ -419,9 +423,9 @@ impl InFile {
         write().map(drop).map_err(self.failed("write"))
     }
 
-    fn failed(&self, action: &'static str) -> impl FnOnce(io::Error) -> StoreError + use<> {
+    fn failed(&self, action: &'static str) -> impl FnOnce(io::Error) -> ApprovalsError + use<> {
         let path = self.path.clone();
-        move |source| StoreError::Io { action, path, source }
+        move |source| ApprovalsError::Io { action, path, source }
     }
 }
 

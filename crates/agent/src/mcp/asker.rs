@@ -11,7 +11,7 @@ use myclaw_session::SessionKey;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
-use crate::approvals::{ApprovalStore, StoreError, WaitingApproval, escape};
+use crate::approvals::{ApprovalStore, ApprovalsError, WaitingApproval, escape};
 use crate::blocking::blocking;
 
 /// Most answers to one field that do not fit.
@@ -192,7 +192,7 @@ impl UserOf {
 
     async fn on_disk<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&ApprovalStore) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&ApprovalStore) -> Result<T, ApprovalsError> + Send + 'static,
     ) -> Option<T> {
         let store = self.store.clone();
         let done = blocking(move || work(&store)).await;

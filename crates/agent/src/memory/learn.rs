@@ -2,7 +2,7 @@
 //! that are worth remembering.
 //!
 //! The call reads what people and the agent said, never results of tools, and is bounded in bytes, tokens and time. Whatever
-//! goes wrong with it is logged; the turn goes on.
+//! goes wrong with it is logged; the turn continues.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use myclaw_engine::{
 };
 use myclaw_files::{Documents, Durability};
 use myclaw_llm::BUILTIN_PROVIDER;
-use myclaw_memory::{NewFact, Notebook, Origin, outline};
+use myclaw_memory::{FactOrigin, NewFact, Notebook, outline};
 use myclaw_session::{Role, SessionKey};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,7 @@ use super::forgotten::Forgotten;
 use super::origin::{has_quotes, outside_tool};
 use crate::blocking::blocking;
 use crate::session::is_remark;
-use crate::trial::Question;
+use crate::trial::TrialQuestion;
 use crate::{SessionConfig, exhausted_today};
 
 const PROMPT: &str = include_str!("../../prompts/learn.md");
@@ -154,11 +154,12 @@ impl LearnHook {
             "{PROMPT}\nKnown already:\n{known}\n\n<conversation>\n{}</conversation>",
             part.text
         );
-        let question = Question { text: &text, picture: None, tools: &[], max_output: MOST_OUTPUT };
+        let question =
+            TrialQuestion { text: &text, picture: None, tools: &[], max_output: MOST_OUTPUT };
         let answer = self.session.ask_once(&self.model, question, cancel).await?;
         let (reading, notebook) = (self.reading(), self.notebook.clone());
         let known_secrets = Arc::clone(&self.session.home.known_secrets);
-        let origin = Origin {
+        let origin = FactOrigin {
             row: part.last_row.clone(),
             after: part.after,
             is_learned: true,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use myclaw_engine::ToolGroup;
-use myclaw_memory::Origin;
+use myclaw_memory::FactOrigin;
 use myclaw_session::{Catalog, PeerKind, Role, SessionKey, TranscriptMessage};
 
 use crate::SessionConfig;
@@ -58,7 +58,7 @@ impl SessionConfig {
 
 impl Origins {
     /// The origin of a fact that is written now. Blocks.
-    pub(crate) fn now(&self) -> Origin {
+    pub(crate) fn now(&self) -> FactOrigin {
         let mut origin = self.of_day();
         let mut after: Vec<String> = Vec::new();
         let mut count = 0;
@@ -91,16 +91,16 @@ impl Origins {
         after.sort();
         after.dedup();
         after.truncate(MOST_TOOLS);
-        Origin { after, ..origin }
+        FactOrigin { after, ..origin }
     }
 
     /// The same without a message.
-    pub(crate) fn of_day(&self) -> Origin {
-        Origin {
+    pub(crate) fn of_day(&self) -> FactOrigin {
+        FactOrigin {
             date: today(self.time_zone.as_deref()),
             person: self.person.clone(),
             session: self.session.to_string(),
-            ..Origin::default()
+            ..FactOrigin::default()
         }
     }
 }

@@ -15,7 +15,7 @@ pub type SessionCallback = Arc<dyn Fn(&SessionKey, SessionEvent<'_>) + Send + Sy
 #[derive(Debug)]
 pub enum SessionEvent<'a> {
     /// Work begins.
-    Begin(Work),
+    Begin(SessionWork),
     /// An event of the turn or the compaction.
     Run(&'a RunEvent),
     /// Work has ended; `Next` says whether more follows at once.
@@ -25,7 +25,7 @@ pub enum SessionEvent<'a> {
 /// A piece of work of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Work {
+pub enum SessionWork {
     /// Answers the messages that wait.
     Turn,
     /// Replaces older messages with a summary.

@@ -9,7 +9,7 @@ use myclaw_engine::{AnswerSearch, Arrival, TakenState};
 use myclaw_llm::ContentBlock;
 use myclaw_session::{EntryId, Keeper, MessageSearch, QueuedMessage, TranscriptMessage};
 
-use super::{Accepted, Session, Work};
+use super::{Accepted, Session, SessionWork};
 use crate::{AgentError, FailureClass};
 
 /// Rows of a log that are searched for a message that waits too: a run that took it may have been killed before it
@@ -82,7 +82,7 @@ impl Session {
                 Ok((Accepted::Started(id), Vec::new()))
             }
             Arrival::Queued { id, dropped } => {
-                if work_before == Some(Work::Compaction) {
+                if work_before == Some(SessionWork::Compaction) {
                     // A compaction reads no messages.
                     self.go_on();
                 }
@@ -91,7 +91,7 @@ impl Session {
             Arrival::Interrupting { id, dropped } => {
                 // A turn stops by itself, unless it is the one that takes the message. A compaction takes none.
                 if let Some(running) = running_before
-                    && running.work == Work::Compaction
+                    && running.work == SessionWork::Compaction
                 {
                     running.cancel.cancel();
                 }
@@ -109,7 +109,7 @@ impl Session {
         }
     }
 
-    /// Starts a turn that answers the messages that wait, or continues an interrupted turn, unless work goes on.
+    /// Starts a turn that answers the messages that wait, or continues an interrupted turn, unless work is running.
     pub fn resume(self: &Arc<Self>) {
         self.go_on();
     }
@@ -131,7 +131,7 @@ impl Session {
             let found = search.into_found();
             let is_answered =
                 |state: &Handover| matches!(state, Handover::Taken(TakenState::Answered { .. }));
-            // An answer that leaves the session while a run goes on must not be lost behind it.
+            // An answer that leaves the session during a run must not be lost behind it.
             if works && found.values().any(is_answered) {
                 sessions.sync(&key)?;
             }

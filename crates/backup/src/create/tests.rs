@@ -8,17 +8,17 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::{Source, create};
-use crate::{Contents, LeftOut, Part, Passphrase, Why, check, restore};
+use crate::{Contents, FileRole, LeftOut, Passphrase, Why, check, restore};
 
-fn part_of(path: &Path) -> Part {
+fn part_of(path: &Path) -> FileRole {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match path.components().next().unwrap().as_os_str().to_str() {
-        Some("work") => Part::Work,
-        Some("key") => Part::Key,
-        _ if name.ends_with(".lock") => Part::Skipped,
-        _ if name.ends_with(".jsonl") => Part::Log,
-        _ if name.ends_with(".sqlite") => Part::Database,
-        _ => Part::Other,
+        Some("work") => FileRole::Work,
+        Some("key") => FileRole::Key,
+        _ if name.ends_with(".lock") => FileRole::Skipped,
+        _ if name.ends_with(".jsonl") => FileRole::Log,
+        _ if name.ends_with(".sqlite") => FileRole::Database,
+        _ => FileRole::Other,
     }
 }
 

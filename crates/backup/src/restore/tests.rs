@@ -9,12 +9,12 @@ use tar::{Builder, EntryType, Header};
 use tempfile::TempDir;
 
 use super::{UNPACKING, check, restore};
-use crate::{BackupError, Part, Source, create};
+use crate::{BackupError, FileRole, Source, create};
 
 fn backup(state: &Path) -> Vec<u8> {
     let source = Source {
         state,
-        part_of: &|_| Part::Other,
+        part_of: &|_| FileRole::Other,
         replaced: BTreeMap::new(),
         left_out: Vec::new(),
         program: "1.2.3",

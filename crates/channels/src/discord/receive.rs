@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::Message as Frame;
 use super::api::ApiError;
 use super::event::{File, Heard, Message, Payload, Ready};
 use super::press::{Interaction, Press};
-use super::session::{Progress, Session};
+use super::session::{Progress, ResumableSession};
 use super::{DISCORD, Discord, Me, WRONG_INTENTS, WRONG_TOKEN};
 use crate::arrival::{NOTHING_SHOWN, Whereabouts, store_dropped, store_unreadable};
 use crate::lanes::Lanes;
@@ -66,7 +66,7 @@ struct StartLimit {
 /// A connection and what is known of its session.
 struct Connection<'a> {
     socket: Socket,
-    session: &'a mut Option<Session>,
+    session: &'a mut Option<ResumableSession>,
     progress: Progress,
     /// Whether the server has answered the last heartbeat.
     is_alive: bool,
@@ -75,10 +75,10 @@ struct Connection<'a> {
 }
 
 impl Discord {
-    /// Receives messages for ever, or returns if the bot cannot be used.
+    /// Receives messages forever, or returns if the bot cannot be used.
     pub(super) async fn receive_events(&self, intake: &dyn Intake) {
         let mut pause = Pause::new();
-        let mut known: Option<(String, Option<Session>)> = None;
+        let mut known: Option<(String, Option<ResumableSession>)> = None;
         loop {
             let begun = Instant::now();
             match self.connect(&mut known, intake).await {
@@ -114,7 +114,7 @@ impl Discord {
     /// Connects, and serves the connection until it ends. `known` holds the key of the session on disk, and the session.
     async fn connect(
         &self,
-        known: &mut Option<(String, Option<Session>)>,
+        known: &mut Option<(String, Option<ResumableSession>)>,
         intake: &dyn Intake,
     ) -> Result<End, ApiError> {
         let me = self.me().await?;
@@ -265,7 +265,7 @@ impl Discord {
                 };
                 let Ready { session_id: id, resume_gateway_url: address } = ready;
                 connection.progress = Progress::from(seq);
-                *connection.session = Some(Session { id, address, seq });
+                *connection.session = Some(ResumableSession { id, address, seq });
                 connection.is_open = true;
             }
             "RESUMED" => {
@@ -408,7 +408,7 @@ impl Connection<'_> {
         let interval =
             interval.filter(|interval| *interval > 0).ok_or("the server says no hello")?;
         let word = match &self.session {
-            Some(Session { id, seq, .. }) => {
+            Some(ResumableSession { id, seq, .. }) => {
                 json!({"op": 6, "d": {"token": token, "session_id": id, "seq": seq}})
             }
             None => json!({"op": 2, "d": {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What resuming needs. It is kept on disk, so that a process that was killed misses nothing that Discord still has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Session {
+pub(super) struct ResumableSession {
     pub(super) id: String,
     /// Where Discord wants it to be resumed.
     pub(super) address: String,

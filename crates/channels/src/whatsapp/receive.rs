@@ -34,7 +34,7 @@ const MOST_CHALLENGE: usize = 256;
 
 /// What was posted for a number, and where to say that it is stored.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct PostedMessages {
     said: Said,
     done: oneshot::Sender<Result<(), String>>,
 }
@@ -155,7 +155,7 @@ impl WhatsApp {
         store_unreadable(intake, &self.account, raw, &WHEREABOUTS, reason).await
     }
 
-    /// Takes what is posted, for ever. A request whose sender has gone is taken all the same.
+    /// Takes what is posted, forever. A request whose sender has gone is taken all the same.
     pub(super) async fn take_jobs(self: Arc<Self>, intake: Arc<dyn Intake>) {
         let mut jobs = self.jobs.lock().await;
         let checking = self.check();
@@ -165,7 +165,7 @@ impl WhatsApp {
         loop {
             tokio::select! {
                 job = jobs.recv() => {
-                    let Some(Job { said, done }) = job else { return };
+                    let Some(PostedMessages { said, done }) = job else { return };
                     let (this, intake) = (Arc::clone(&self), Arc::clone(&intake));
                     tasks.spawn(async move {
                         // Nobody may wait any more.
@@ -340,11 +340,11 @@ impl WhatsApp {
 
 /// Gives what was posted to its number. The result says whether it is stored.
 fn enqueue(
-    number: &mpsc::Sender<Job>,
+    number: &mpsc::Sender<PostedMessages>,
     said: Said,
 ) -> impl Future<Output = Result<(), String>> + use<> {
     let (done, stored) = oneshot::channel();
-    let sent = number.try_send(Job { said, done });
+    let sent = number.try_send(PostedMessages { said, done });
     async move {
         sent.map_err(|_| {
             "too much is waiting, or the channel is closed; post it again".to_owned()

@@ -11,7 +11,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use super::connection::{Connection, XmppError, count_of};
 use super::event::{Heard, Reading};
 use super::rooms::Step;
-use super::session::{Mark, Session};
+use super::session::{Mark, StanzaSession};
 use super::xml::{Element, Event, ns};
 use super::{Done, Memory, Outgoing, QUEUE, Refused, Xmpp, advice};
 use crate::arrival::take_for_sure;
@@ -42,10 +42,10 @@ struct Work<'a> {
 }
 
 impl Xmpp {
-    /// Receives messages for ever.
+    /// Receives messages forever.
     pub(super) async fn receive_stanzas(&self, intake: &dyn Intake) {
         let mut pause = Pause::new();
-        let mut session: Option<Session> = None;
+        let mut session: Option<StanzaSession> = None;
         loop {
             let begun = Instant::now();
             let Err(error) = self.attempt(&mut session, intake).await;
@@ -67,7 +67,7 @@ impl Xmpp {
 
     async fn attempt(
         &self,
-        session: &mut Option<Session>,
+        session: &mut Option<StanzaSession>,
         intake: &dyn Intake,
     ) -> Result<std::convert::Infallible, XmppError> {
         let mut connection = Connection::log_in(&self.options).await?;
@@ -97,7 +97,7 @@ impl Xmpp {
     async fn begin(
         &self,
         connection: &mut Connection,
-        session: &mut Option<Session>,
+        session: &mut Option<StanzaSession>,
     ) -> Result<(), XmppError> {
         if let Some(session) = session
             && let Some(id) = &session.id
@@ -118,14 +118,14 @@ impl Xmpp {
         tracing::debug!(address, is_kept = id.is_some(), "a session begins");
         let mut memory = self.memory.lock();
         *memory = Memory { said: std::mem::take(&mut memory.said), ..Memory::default() };
-        *session = Some(Session::new(id, connection.has_acknowledgements()));
+        *session = Some(StanzaSession::new(id, connection.has_acknowledgements()));
         Ok(())
     }
 
     async fn serve(
         &self,
         connection: &mut Connection,
-        session: &mut Session,
+        session: &mut StanzaSession,
         outgoing: &mut mpsc::Receiver<Outgoing>,
         intake: &dyn Intake,
     ) -> Result<std::convert::Infallible, XmppError> {
@@ -174,7 +174,7 @@ impl Xmpp {
     async fn handle<'a>(
         &'a self,
         connection: &mut Connection,
-        session: &mut Session,
+        session: &mut StanzaSession,
         stanza: Element,
         work: &mut Work<'a>,
         intake: &'a dyn Intake,
@@ -245,7 +245,7 @@ impl Xmpp {
     /// Reads a question or an answer; gives the answer to a question.
     fn read_question(
         &self,
-        session: &mut Session,
+        session: &mut StanzaSession,
         from: &str,
         stanza: Element,
     ) -> Result<Option<Element>, XmppError> {
@@ -313,7 +313,7 @@ impl Xmpp {
     }
 
     /// Notes that a stanza is handled, and keeps how far the archives are read.
-    async fn handled(&self, session: &mut Session, number: u64, intake: &dyn Intake) {
+    async fn handled(&self, session: &mut StanzaSession, number: u64, intake: &dyn Intake) {
         let mut newest: Vec<Mark> = Vec::new();
         for mark in session.received.end(number) {
             let counts = mark.is_past || self.memory.lock().read_archives.contains(&mark.archive);
@@ -334,7 +334,7 @@ impl Xmpp {
 /// Sends a stanza, and asks for its acknowledgement if somebody waits for it.
 async fn write_out(
     connection: &mut Connection,
-    session: &mut Session,
+    session: &mut StanzaSession,
     line: Outgoing,
 ) -> Result<(), XmppError> {
     let Outgoing { stanza, done } = line;
@@ -363,7 +363,7 @@ async fn write_out(
 }
 
 /// Tells the server how many stanzas are handled.
-async fn tell(connection: &mut Connection, session: &mut Session) -> Result<(), XmppError> {
+async fn tell(connection: &mut Connection, session: &mut StanzaSession) -> Result<(), XmppError> {
     let handled = session.received.handled();
     if !session.has_acknowledgements {
         return Ok(());

@@ -24,14 +24,14 @@ pub(super) struct Mark {
 
 /// Stanzas that came, in their order. They count as handled in this order too.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct ReceivedStanzas {
     handled: u32,
     /// The number of the first open one.
     first: u64,
     open: VecDeque<(bool, Option<Mark>)>,
 }
 
-impl Ledger {
+impl ReceivedStanzas {
     /// Enters a stanza; gives its number.
     pub(super) fn begin(&mut self, mark: Option<Mark>) -> u64 {
         self.open.push_back((false, mark));
@@ -74,11 +74,11 @@ pub(super) struct Sent {
 }
 
 /// A session.
-pub(super) struct Session {
+pub(super) struct StanzaSession {
     /// Under which it can be resumed.
     pub(super) id: Option<String>,
     pub(super) has_acknowledgements: bool,
-    pub(super) received: Ledger,
+    pub(super) received: ReceivedStanzas,
     /// How many handled stanzas have been acknowledged to the server.
     pub(super) told: u32,
     sent: u32,
@@ -88,12 +88,12 @@ pub(super) struct Session {
     asked: HashMap<String, oneshot::Sender<Result<Element, Refused>>>,
 }
 
-impl Session {
+impl StanzaSession {
     pub(super) fn new(id: Option<String>, has_acknowledgements: bool) -> Self {
         Self {
             id,
             has_acknowledgements,
-            received: Ledger::default(),
+            received: ReceivedStanzas::default(),
             told: 0,
             sent: 0,
             acknowledged: 0,
@@ -175,7 +175,7 @@ mod tests {
     fn stanzas_count_as_handled_in_their_order() {
         let mark =
             |id: &str| Some(Mark { archive: "a".to_owned(), id: id.to_owned(), is_past: false });
-        let mut ledger = Ledger::default();
+        let mut ledger = ReceivedStanzas::default();
         let numbers = [ledger.begin(mark("1")), ledger.begin(None), ledger.begin(mark("3"))];
         assert_eq!((ledger.end(numbers[2]), ledger.handled()), (Vec::new(), 0));
         assert_eq!((ledger.end(numbers[0]), ledger.handled()), (vec![mark("1").unwrap()], 1));
@@ -189,8 +189,8 @@ mod tests {
 
     #[test]
     fn what_is_acknowledged_is_delivered() {
-        let mut session = Session::new(None, true);
-        let send = |session: &mut Session, id: &str| {
+        let mut session = StanzaSession::new(None, true);
+        let send = |session: &mut StanzaSession, id: &str| {
             let (sender, receiver) = oneshot::channel();
             let stanza = Element::new("message", "c").with("id", id);
             session.send(&stanza, id.to_owned(), Some(sender));

@@ -8,7 +8,7 @@ use myclaw_auth::{
     Arranged, AuthFile, AuthProfile, AuthStore, AuthStoreError, OrderRules, arrange,
 };
 use myclaw_config::{Config, KeySource, ResolvedAgent};
-use myclaw_llm::{Catalog, ModelRef, provider_info};
+use myclaw_llm::{ModelCatalog, ModelRef, provider_info};
 
 use crate::args::auth::{AuthArgs, AuthCommand};
 use myclaw_front::exit::CliError;
@@ -97,7 +97,7 @@ impl Keys {
     fn providers(&self) -> Vec<String> {
         let own = self.config.models.providers.keys().cloned();
         let configured = self.config.provider.iter().map(|provider| provider.name.clone());
-        let builtin = Catalog::builtin();
+        let builtin = ModelCatalog::builtin();
         let known = builtin.providers().map(|info| info.name.to_owned());
         let stored = self.file.profiles().map(|(_, profile)| profile.provider.clone());
         let all: BTreeSet<String> = own.chain(configured).chain(known).chain(stored).collect();

@@ -2,8 +2,8 @@
 
 use myclaw_agent::SessionOptions;
 use myclaw_delivery::schedule::{
-    CronAction, CronRequest, Job, JobFields, Occurrence, OccurrenceState, Outcome, Target,
-    WakeMode, Work, describe_schedule,
+    CronAction, CronRequest, Job, JobFields, JobWork, Occurrence, OccurrenceState, Outcome, Target,
+    WakeMode, describe_schedule,
 };
 use myclaw_gateway::GatewayError;
 use serde::de::DeserializeOwned;
@@ -164,7 +164,7 @@ fn row(job: &Job) -> Vec<String> {
         (true, Some(due)) => local_second(due),
     };
     let session = match &job.work {
-        Work::Message { target: Target::Isolated, .. } => "isolated",
+        JobWork::Message { target: Target::Isolated, .. } => "isolated",
         _ => "main",
     };
     let last =

@@ -7,8 +7,9 @@ use std::time::Duration;
 use myclaw_agent::{Home, own_sandbox, protected_names};
 use myclaw_config::Config;
 use myclaw_host::{
-    Backend, ContainerBackend, Engine, FileChannel, Host, HostError, HostHome, HostOptions, Level,
-    Limits, ModelLimits, ModelUpstream, ProcessBackend, RunnerProgram, SandboxBackend, Secrets,
+    Backend, ContainerBackend, ContainerEngine, FileChannel, Host, HostError, HostHome,
+    HostOptions, Level, Limits, ModelLimits, ModelUpstream, ProcessBackend, RunnerProgram,
+    SandboxBackend, Secrets,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -156,8 +157,8 @@ fn backend(args: &HostArgs) -> Result<Arc<dyn Backend>, CliError> {
         Ok::<Arc<dyn Backend>, CliError>(Arc::new(backend))
     };
     match args.backend {
-        HostBackend::Podman => container(Engine::Podman),
-        HostBackend::Docker => container(Engine::Docker),
+        HostBackend::Podman => container(ContainerEngine::Podman),
+        HostBackend::Docker => container(ContainerEngine::Docker),
         HostBackend::Process => Ok(Arc::new(ProcessBackend::new(runner))),
         HostBackend::Sandbox => {
             let sandbox = own_sandbox()?;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use myclaw_agent::Home;
 use myclaw_config::{Config, Environment};
 use myclaw_llm::HttpOptions;
-use myclaw_runner::{Job, Markers, NamedModel, Partial, RunnerError, Source, Stay, Weights, serve};
+use myclaw_runner::{
+    Markers, NamedModel, Partial, RunnerError, RunnerJob, Source, Stay, Weights, serve,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::speech::speaker;
@@ -41,7 +43,7 @@ fn job(
     args: RunnerArgs,
     environment: &Environment,
     cancel: CancellationToken,
-) -> Result<Job, CliError> {
+) -> Result<RunnerJob, CliError> {
     let weights = weights(&args)?;
     let markers = match (args.start_marker, args.end_marker) {
         (Some(start), Some(end)) => {
@@ -54,7 +56,7 @@ fn job(
         hosts.collect::<Result<_, _>>().map_err(|error: myclaw_runner::InvalidHost| {
             CliError::usage(format!("--allow-host: {error}"))
         })?;
-    Ok(Job {
+    Ok(RunnerJob {
         weights,
         speaker: speaker(args.speaking, Config::default(), None)?,
         workspace: args.workspace,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use myclaw_agent::{FoundSkill, FoundSkills, did_you_mean};
-use myclaw_skills::Origin;
+use myclaw_skills::SkillOrigin;
 use serde::Serialize;
 
 use crate::args::{SkillsArgs, SkillsCommand, WhoseSkills};
@@ -142,10 +142,10 @@ fn check(found: &FoundSkills) -> Result<(), CliError> {
     Err(CliError::failure("not every skill can be used"))
 }
 
-fn origin(origin: Origin) -> &'static str {
+fn origin(origin: SkillOrigin) -> &'static str {
     match origin {
-        Origin::Owner => "owner",
-        Origin::Workspace => "workspace",
+        SkillOrigin::Owner => "owner",
+        SkillOrigin::Workspace => "workspace",
     }
 }
 

@@ -141,7 +141,7 @@ fn passed_on(text: &str) -> BTreeMap<String, Names> {
 }
 
 /// Reads a path, which may end with several between braces; gives each, and the text behind.
-fn tree(text: &str) -> (Vec<Names>, &str) {
+pub(crate) fn tree(text: &str) -> (Vec<Names>, &str) {
     let mut names = Names::new();
     let mut rest = text.trim_start();
     loop {

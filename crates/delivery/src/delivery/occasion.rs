@@ -15,7 +15,7 @@ use crate::DeliveryError;
 use crate::ledger::{OpenMessage, now_ms};
 use crate::route::Route;
 use crate::rows::{Incoming, MessageId, Occasion, PartKind};
-use crate::schedule::{Answer, Asker, CronRequest, Report, Service, report};
+use crate::schedule::{Asker, CronAnswer, CronRequest, Report, Service, report};
 
 /// Characters of an answer that are kept with the message.
 const SAID_CHARS: usize = 1_000;
@@ -60,8 +60,8 @@ impl Delivery {
             now: now_ms(),
         };
         match service.answer(request).await? {
-            Answer::Done(value) => Ok(value),
-            Answer::Tell { agent, text } => {
+            CronAnswer::Done(value) => Ok(value),
+            CronAnswer::Tell { agent, text } => {
                 let session = self.main_session(&agent)?;
                 let route = self.schedule.routes.last(&session).await?;
                 let route = route.unwrap_or_else(Route::nowhere);

@@ -4,14 +4,14 @@ use std::io;
 use std::sync::Arc;
 
 use myclaw_channels::{FileContent, Part, PartFile, PartKind as Author, Target};
-use myclaw_session::{Blob, Blobs};
+use myclaw_session::{Blobs, NamedBlob};
 
 use crate::ledger::UnsentPart;
 use crate::rows::{MessageId, PartKind};
 
 /// The copy of a file.
 #[derive(Debug)]
-struct Copied(Arc<dyn Blobs>, Blob);
+struct Copied(Arc<dyn Blobs>, NamedBlob);
 
 impl FileContent for Copied {
     fn size(&self) -> io::Result<u64> {

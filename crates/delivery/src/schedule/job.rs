@@ -28,7 +28,7 @@ pub struct Job {
     /// Due times up to this one do not count: the job, its schedule or its pause is newer.
     pub since: u64,
     /// What happens then.
-    pub work: Work,
+    pub work: JobWork,
     /// What happens with due times that have passed.
     pub missed: Missed,
     /// Whether it is removed when it has succeeded and is not due again.
@@ -47,7 +47,7 @@ pub struct Job {
 /// What a job does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Work {
+pub enum JobWork {
     /// Asks the agent whether something needs attention.
     Heartbeat,
     /// Sends the agent a message.
@@ -211,7 +211,7 @@ impl Job {
 
     /// Whether the config makes it, and not somebody.
     pub(super) fn is_heartbeat(&self) -> bool {
-        self.work == Work::Heartbeat
+        self.work == JobWork::Heartbeat
     }
 
     /// Whether its single time is past and was dealt with, so that it is not due any more.

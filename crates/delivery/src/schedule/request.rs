@@ -5,7 +5,7 @@ use myclaw_schedule::{Schedule, local_zone, parse_duration, parse_time, zone_nam
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::job::{Destination, Job, Missed, Target, Work};
+use super::job::{Destination, Job, JobWork, Missed, Target};
 use crate::DeliveryError;
 use crate::message::MAX_TEXT_BYTES;
 use crate::route::Route;
@@ -223,7 +223,7 @@ impl JobFields {
             delete_after_run: matches!(schedule, Schedule::At { .. }),
             schedule,
             since: 0,
-            work: Work::Message {
+            work: JobWork::Message {
                 text,
                 target: Target::default(),
                 delivery: Destination::default(),
@@ -274,7 +274,7 @@ impl JobFields {
         if let Some(missed) = self.missed {
             job.missed = missed;
         }
-        if let Work::Message { text, target, delivery } = &mut job.work {
+        if let JobWork::Message { text, target, delivery } = &mut job.work {
             if let Some(message) = &self.message {
                 text.clone_from(message);
             }

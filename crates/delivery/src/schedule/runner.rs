@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use super::book::{Book, Claimed, Replan, StoredJob};
 use super::heartbeat::{PROMPT, has_nothing_to_do};
-use super::job::{Destination, Job, Missed, Occurrence, OccurrenceState, Outcome, Target, Work};
+use super::job::{Destination, Job, JobWork, Missed, Occurrence, OccurrenceState, Outcome, Target};
 use crate::DeliveryError;
 use crate::delivery::Delivery;
 use crate::route::Route;
@@ -252,7 +252,7 @@ impl Runner {
         let job = &stored.row;
         let main = self.delivery.main_session(&job.agent)?;
         let (text, session, route, occasion) = match &job.work {
-            Work::Heartbeat => {
+            JobWork::Heartbeat => {
                 let target = heartbeat.map_or("last", |heartbeat| heartbeat.target.as_str());
                 let destination = match target {
                     "last" => Destination::Last,
@@ -268,7 +268,7 @@ impl Runner {
                 let session = self.heartbeat_session(heartbeat, &job.agent)?;
                 (text, session, route, Occasion::Heartbeat)
             }
-            Work::Message { text, target, delivery } => {
+            JobWork::Message { text, target, delivery } => {
                 let session = match target {
                     Target::Main => main.clone(),
                     Target::Isolated => self.delivery.job_session(&job.agent, &job.id),
@@ -442,7 +442,7 @@ fn heartbeat_job(id: String, agent: &AgentId, schedule: Schedule, now: u64) -> J
         enabled: true,
         schedule,
         since: now,
-        work: Work::Heartbeat,
+        work: JobWork::Heartbeat,
         missed: Missed::Once,
         delete_after_run: false,
         created_at: now,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::book::{Book, KEPT_RUNS, Replan};
-use super::job::{Destination, Job, Work};
+use super::job::{Destination, Job, JobWork};
 use super::request::{CronAction, CronRequest, JobFields, WakeMode, unusable};
 use super::routes::Routes;
 use crate::DeliveryError;
@@ -40,7 +40,7 @@ pub struct Service<'a> {
 }
 
 /// What the caller still has to do.
-pub enum Answer {
+pub enum CronAnswer {
     /// Nothing.
     Done(Value),
     /// This message has to be sent to the main session of the agent.
@@ -54,7 +54,7 @@ pub enum Answer {
 
 impl Service<'_> {
     /// Answers a request.
-    pub async fn answer(&self, request: CronRequest) -> Result<Answer, DeliveryError> {
+    pub async fn answer(&self, request: CronRequest) -> Result<CronAnswer, DeliveryError> {
         let value = match request.action {
             CronAction::Status => self.status().await?,
             CronAction::List => json!({"jobs": self.visible().await?}),
@@ -84,7 +84,7 @@ impl Service<'_> {
             }
             CronAction::Wake => return self.wake(request).await,
         };
-        Ok(Answer::Done(value))
+        Ok(CronAnswer::Done(value))
     }
 
     async fn status(&self) -> Result<Value, DeliveryError> {
@@ -139,7 +139,7 @@ impl Service<'_> {
                 "the agent {agent} has only jobs of its own; leave `agent` out"
             )));
         }
-        if let Work::Message { delivery: Destination::Chat(route), .. } = &job.work
+        if let JobWork::Message { delivery: Destination::Chat(route), .. } = &job.work
             && !self.routes.known().await?.contains(route)
         {
             return Err(unusable(
@@ -149,7 +149,7 @@ impl Service<'_> {
         Ok(())
     }
 
-    async fn wake(&self, request: CronRequest) -> Result<Answer, DeliveryError> {
+    async fn wake(&self, request: CronRequest) -> Result<CronAnswer, DeliveryError> {
         let text = request.text.unwrap_or_default().trim().to_owned();
         if text.is_empty() || text.len() > MAX_NOTE_BYTES {
             return Err(unusable(format!(
@@ -161,7 +161,7 @@ impl Service<'_> {
             Asker::Agent(agent) => agent.clone(),
         };
         if request.mode.unwrap_or_default() == WakeMode::Now {
-            return Ok(Answer::Tell { agent, text });
+            return Ok(CronAnswer::Tell { agent, text });
         }
         let change = |job: &mut Job| {
             if job.notes.len() >= MOST_NOTES {
@@ -176,7 +176,7 @@ impl Service<'_> {
         let job = job.ok_or_else(|| {
             unusable(format!("the agent {agent} has no heartbeat; use the mode \"now\""))
         })?;
-        Ok(Answer::Done(json!({"next": job.next})))
+        Ok(CronAnswer::Done(json!({"next": job.next})))
     }
 
     /// The jobs that the asker may see.

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
 
 use super::book::{Book, Claimed};
-use super::job::{Job, Missed, Occurrence, Outcome, Work};
+use super::job::{Job, JobWork, Missed, Occurrence, Outcome};
 use super::request::JobFields;
 use super::runner::{Runner, Verdict, verdict};
 use crate::channels::Channels;
@@ -248,8 +248,8 @@ async fn a_year(kept: Kept) -> Bench {
             seen.iter().filter(|(id, ..)| *id == job.id).map(|(_, due, _)| *due).collect();
         assert_eq!(of_job, calendar(&job.schedule, BEGIN, end), "due times of {}", job.name);
         let is_right = |outcome: &Outcome| match job.work {
-            Work::Heartbeat => matches!(outcome, Outcome::Skipped { .. }),
-            Work::Message { .. } => matches!(outcome, Outcome::Answered { .. }),
+            JobWork::Heartbeat => matches!(outcome, Outcome::Skipped { .. }),
+            JobWork::Message { .. } => matches!(outcome, Outcome::Answered { .. }),
         };
         let wrong = seen.iter().find(|(id, _, outcome)| *id == job.id && !is_right(outcome));
         assert_eq!(wrong, None, "{}", job.name);

@@ -9,7 +9,7 @@ use crate::Notice;
 
 /// Records the outcome of each key's use, for later runs and other processes.
 #[derive(Debug)]
-pub(crate) struct Ledger {
+pub(crate) struct KeyLedger {
     store: Option<AuthStore>,
     rules: CooldownRules,
     /// The profiles whose use in this run is recorded, by their names in the store.
@@ -29,7 +29,7 @@ pub(crate) struct Use {
     pub(crate) at_ms: u64,
 }
 
-impl Ledger {
+impl KeyLedger {
     /// Creates a ledger that writes to `store`, or nowhere if it is `None`.
     pub(crate) fn new(store: Option<AuthStore>, rules: CooldownRules) -> Self {
         Self { store, rules, noted: HashSet::new(), has_complained: false }
@@ -55,7 +55,7 @@ impl Ledger {
     }
 
     /// Records that a call succeeded. This happens once per run, and only if there are failures to clear or several
-    /// keys to rotate. Returns a notice as [`Ledger::failed`] does.
+    /// keys to rotate. Returns a notice as [`KeyLedger::failed`] does.
     pub(crate) async fn succeeded(
         &mut self,
         call: Use,

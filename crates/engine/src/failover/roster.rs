@@ -3,7 +3,7 @@
 use myclaw_auth::{AuthFile, AuthStore, CooldownRules};
 
 use super::candidates::Sources;
-use super::{Candidate, Candidates, Ledger, error_class};
+use super::{Candidate, Candidates, KeyLedger, error_class};
 use crate::{ActiveModel, AgentRunEvent, Notice, RunError, RunParams, window};
 
 /// The models of a run and the store with their keys.
@@ -49,8 +49,8 @@ impl Roster {
     }
 
     /// The ledger of a run.
-    pub(crate) fn ledger(&self, rules: CooldownRules) -> Ledger {
-        Ledger::new(self.store.clone(), rules)
+    pub(crate) fn ledger(&self, rules: CooldownRules) -> KeyLedger {
+        KeyLedger::new(self.store.clone(), rules)
     }
 
     /// The order in which the models are asked. Emits a notice if the first model is not the first in it.

@@ -23,7 +23,8 @@ use tracing::info;
 use super::Shared;
 use super::fit::{SummaryRequest, Writers};
 use crate::failover::{
-    Candidate, Candidates, Ledger, Pick, ProfileRotation, Use, concerns_every_model, failure_reason,
+    Candidate, Candidates, KeyLedger, Pick, ProfileRotation, Use, concerns_every_model,
+    failure_reason,
 };
 use crate::{ActiveModel, AgentRunEvent, CutAnswers, Engine, Notice, RefusalRule, RunError};
 
@@ -37,7 +38,7 @@ pub(crate) struct Caller<'a> {
     /// The fallbacks.
     candidates: Candidates<'a>,
     keys: &'a KeyResolver,
-    ledger: Ledger,
+    ledger: KeyLedger,
     rules: CallRules,
     patience: Patience,
 }
@@ -124,7 +125,7 @@ impl<'a> Caller<'a> {
         engine: &'a Engine,
         keys: &'a KeyResolver,
         (first, candidates): (Candidate<'a>, Candidates<'a>),
-        ledger: Ledger,
+        ledger: KeyLedger,
         rules: CallRules,
     ) -> Self {
         let Candidate { choice: model, rotation, .. } = first;

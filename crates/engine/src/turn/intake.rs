@@ -53,7 +53,7 @@ pub(super) enum Point {
 
 /// How waiting messages are taken, from the config.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Delivery {
+pub(crate) struct QueueRules {
     pub(crate) steering: DeliveryMode,
     pub(crate) follow_ups: DeliveryMode,
     /// How long no message may arrive before collected messages are answered.
@@ -63,7 +63,7 @@ pub(crate) struct Delivery {
 /// The step and its state.
 pub(crate) struct Intake {
     inbox: Arc<dyn Inbox>,
-    delivery: Delivery,
+    delivery: QueueRules,
     pub(super) interrupts: Interrupts,
     /// The user message of this run, until it is in the log.
     user_message: Vec<ContentBlock>,
@@ -74,7 +74,7 @@ pub(crate) struct Intake {
 impl Intake {
     pub(crate) fn new(
         inbox: Arc<dyn Inbox>,
-        delivery: Delivery,
+        delivery: QueueRules,
         interrupts: Interrupts,
         user_message: Vec<ContentBlock>,
     ) -> Self {
@@ -271,7 +271,7 @@ struct TakenMessage {
 }
 
 /// Selects from `pending` the messages to take at `point`.
-fn select(pending: &[QueuedMessage], point: Point, delivery: Delivery) -> Vec<TakenMessage> {
+fn select(pending: &[QueuedMessage], point: Point, delivery: QueueRules) -> Vec<TakenMessage> {
     let of_kind = |kind| -> Vec<QueuedMessage> {
         pending.iter().filter(|message| message.kind == kind).cloned().collect()
     };

@@ -29,7 +29,7 @@ pub(crate) use call::{CallRules, Caller};
 pub(crate) use finish::announce_end;
 pub use fit::{CompactionOutcome, CompactionReport};
 pub(crate) use fit::{Fit, input_budget};
-pub(crate) use intake::{Delivery, Intake};
+pub(crate) use intake::{Intake, QueueRules};
 pub(crate) use interrupt::{Interrupts, Watch, interrupts};
 pub(crate) use shared::{Cancellation, Prompt, RunContext, Schemas, Shared, Tally};
 pub(crate) use time_limit::Pauses;

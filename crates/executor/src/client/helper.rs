@@ -25,7 +25,7 @@ use tokio_util::task::AbortOnDropHandle;
 use self::process::{Process, make_temporary};
 pub(super) use self::waiting::{CommandEvents, Waiting};
 use super::Launch;
-use crate::protocol::{CallContext, CallNumber, CallRequest, Outcome, Reply, Request, VERSION};
+use crate::protocol::{CallContext, CallNumber, CallOutcome, CallRequest, Reply, Request, VERSION};
 use crate::{ExecutorError, frames};
 
 /// How long a helper may take to be ready. A container needs most of it on a slow machine.
@@ -184,7 +184,7 @@ impl Helper {
         };
         let ended = self.in_time(attending, cancel, Some(self.call_limit)).await;
         place.free();
-        ended.map_or_else(|_| Err(self.lost()), Outcome::check)
+        ended.map_or_else(|_| Err(self.lost()), CallOutcome::check)
     }
 
     /// Waits for the end of a call or command. If it is not over in time, the helper ends with everything that it

@@ -2,13 +2,15 @@ use super::*;
 
 #[test]
 fn only_whole_answers_count_but_a_no_may_give_its_reason() {
-    let no = |reason: &str| Some(Answer::No(Some(reason.to_owned()).filter(|it| !it.is_empty())));
+    let no = |reason: &str| {
+        Some(ApprovalAnswer::No(Some(reason.to_owned()).filter(|it| !it.is_empty())))
+    };
     for (text, expected) in [
-        ("o", Some(Answer::Once)),
-        ("Yes", Some(Answer::Once)),
-        (" always ", Some(Answer::Always(None))),
-        ("d", Some(Answer::Always(Some(ScopeKind::Directory)))),
-        ("v", Some(Answer::View)),
+        ("o", Some(ApprovalAnswer::Once)),
+        ("Yes", Some(ApprovalAnswer::Once)),
+        (" always ", Some(ApprovalAnswer::Always(None))),
+        ("d", Some(ApprovalAnswer::Always(Some(ScopeKind::Directory)))),
+        ("v", Some(ApprovalAnswer::View)),
         ("N", no("")),
         ("no!", no("")),
         ("no, use git clean instead", no("use git clean instead")),

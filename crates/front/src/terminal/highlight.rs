@@ -161,7 +161,7 @@ impl Highlighter {
 pub struct CodeColours {
     blocks: Vec<Block>,
     next: usize,
-    /// The state with which the first block goes on: its beginning has been drawn and dropped.
+    /// The state with which the first block continues: its beginning has been drawn and dropped.
     carried: Option<Highlighter>,
 }
 
@@ -212,20 +212,22 @@ impl CodeColours {
         Some(block.lines.iter().cloned().chain(last).collect())
     }
 
-    /// The blocks of another text come next. If it goes on in the first block of this one, behind the whole lines, so do
+    /// The blocks of another text come next. If it continues in the first block of this one, behind the whole lines, so do
     /// its colours.
-    pub fn go_on(&mut self, place: Place) {
+    pub fn go_on(&mut self, place: Continuation) {
         self.carried = match place {
-            Place::InFirstBlock => self.blocks.first_mut().and_then(|block| block.after.take()),
-            Place::Elsewhere => None,
+            Continuation::InFirstBlock => {
+                self.blocks.first_mut().and_then(|block| block.after.take())
+            }
+            Continuation::Elsewhere => None,
         };
         self.blocks.clear();
     }
 }
 
-/// Where a text goes on.
+/// Where a text continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Continuation {
     /// Inside its first code block.
     InFirstBlock,
     /// Anywhere else.
@@ -236,7 +238,7 @@ pub enum Place {
 mod tests {
     use std::sync::Arc;
 
-    use super::{CodeColours, Highlighter, Place};
+    use super::{CodeColours, Continuation, Highlighter};
     use crate::terminal::Style;
 
     #[test]
@@ -319,7 +321,7 @@ mod tests {
         let at = code.match_indices('\n').nth(1).expect("a line").0 + 1;
         let mut dropped = CodeColours::default();
         dropped.lines("rust", &code[..at]);
-        dropped.go_on(Place::InFirstBlock);
+        dropped.go_on(Continuation::InFirstBlock);
         dropped.begin();
         assert_eq!(dropped.lines("rust", &code[at..]).expect("colours"), whole[2..]);
     }

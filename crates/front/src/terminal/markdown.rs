@@ -6,7 +6,7 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag};
 
-use super::highlight::{CodeColours, Place};
+use super::highlight::{CodeColours, Continuation};
 use super::{Paint, Size};
 use fence::Fence;
 use layout::{OPTIONS, layout};
@@ -59,7 +59,7 @@ enum Joint {
     First,
     /// A block was printed: an empty line comes first.
     Gap,
-    /// Lines of a code block were printed; `pending` repeats its opening fence and goes on.
+    /// Lines of a code block were printed; `pending` repeats its opening fence and continues.
     InsideFence,
 }
 
@@ -219,8 +219,8 @@ impl MarkdownStream {
     fn keep_only(&mut self, rest: String, joint: Joint, size: Size) {
         self.pending = rest;
         self.colours.go_on(match joint {
-            Joint::InsideFence => Place::InFirstBlock,
-            Joint::First | Joint::Gap => Place::Elsewhere,
+            Joint::InsideFence => Continuation::InFirstBlock,
+            Joint::First | Joint::Gap => Continuation::Elsewhere,
         });
         self.joint = joint;
         let kept = self.lines(size).len();

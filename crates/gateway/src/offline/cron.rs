@@ -6,7 +6,7 @@ use myclaw_agent::Home;
 use myclaw_config::Config;
 use myclaw_delivery::ledger::now_ms;
 use myclaw_delivery::schedule::{
-    Answer, Asker, Book, CronAction, CronRequest, Routes, Service, WakeMode,
+    Asker, Book, CronAction, CronAnswer, CronRequest, Routes, Service, WakeMode,
 };
 use myclaw_gateway_client::{AskedGateway, ask};
 use myclaw_store::Claims;
@@ -52,8 +52,8 @@ async fn from_store(
     let service =
         Service { book: &book, routes: &routes, config, asker: Asker::Owner, now: now_ms() };
     match service.answer(request).await? {
-        Answer::Done(value) => Ok(value),
-        Answer::Tell { .. } => Err(unusable("start a gateway first, with `myclaw gateway`")),
+        CronAnswer::Done(value) => Ok(value),
+        CronAnswer::Tell { .. } => Err(unusable("start a gateway first, with `myclaw gateway`")),
     }
 }
 

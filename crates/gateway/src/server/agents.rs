@@ -11,7 +11,7 @@ use myclaw_agent::permissions::{Permissions, known_tools, sandbox_rules};
 use myclaw_agent::{FoundSkill, SessionConfig, SessionOptions};
 use myclaw_config::{AgentId, Config};
 use myclaw_session::SessionError;
-use myclaw_skills::Origin;
+use myclaw_skills::SkillOrigin;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -120,8 +120,8 @@ async fn skills(
     let found = session.read_skills().await?;
     let skill = |found: &FoundSkill| {
         let origin = match found.skill.origin {
-            Origin::Owner => "owner",
-            Origin::Workspace => "workspace",
+            SkillOrigin::Owner => "owner",
+            SkillOrigin::Workspace => "workspace",
         };
         json!({
             "name": found.skill.name,

@@ -9,7 +9,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use myclaw_agent::{NewModel, SetupError, environment_key, set_up_model, usable_model};
 use myclaw_config::{Config, Environment, KeySource, SecretString};
-use myclaw_llm::{Catalog, KeyNeed, ProviderInfo};
+use myclaw_llm::{KeyNeed, ModelCatalog, ProviderInfo};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ async fn state(State(server): State<Arc<Server>>) -> Result<Json<Value>, Gateway
     let config = server.delivery.config();
     let agent = config.resolve_agent(None).map_err(|error| GatewayError::Agent(error.into()))?;
     let stored = home.stored_keys(&agent);
-    let builtin = Catalog::builtin();
+    let builtin = ModelCatalog::builtin();
     let providers = builtin.providers().map(|info| {
         let has_key =
             !stored.profiles_of(info.name).is_empty() || has_key(info, &config, &home.environment);

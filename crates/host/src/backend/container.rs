@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_exec::{ChildSpec, Exit, Finished, Link, run, run_attached};
-use myclaw_sandbox::{Confinement, Engine, Level, ProtectedNames, Sandbox, WorkspaceAccess};
+use myclaw_sandbox::{
+    Confinement, ContainerEngine, Level, ProtectedNames, Sandbox, WorkspaceAccess,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::model::SOCKET;
@@ -45,7 +47,7 @@ const MOST: u32 = 1024;
 pub struct ContainerBackend {
     runner: RunnerProgram,
     sandbox: Sandbox,
-    engine: Engine,
+    engine: ContainerEngine,
     image: String,
     network: Option<String>,
     names: ProtectedNames,
@@ -58,7 +60,7 @@ impl ContainerBackend {
     pub fn new(
         runner: RunnerProgram,
         sandbox: Sandbox,
-        (engine, image): (Engine, String),
+        (engine, image): (ContainerEngine, String),
         network: Option<String>,
         names: ProtectedNames,
     ) -> Self {
@@ -84,7 +86,7 @@ impl ContainerBackend {
         let mut arguments: Vec<OsString> = Vec::new();
         let user = (rustix::process::geteuid(), rustix::process::getegid());
         let has_runc = || RUNC.iter().any(|path| Path::new(path).exists());
-        if self.engine == Engine::Podman && user.0.is_root() && has_runc() {
+        if self.engine == ContainerEngine::Podman && user.0.is_root() && has_runc() {
             // For root, the other runtime demands a cgroup that it may write to. Many machines have one and no runc.
             arguments.extend(["--runtime", "runc"].map(OsString::from));
         }
@@ -110,7 +112,7 @@ impl ContainerBackend {
             None if launch.model.is_some() => flag("--network=none".to_owned()),
             None => {}
         }
-        if self.engine == Engine::Docker && !user.0.is_root() {
+        if self.engine == ContainerEngine::Docker && !user.0.is_root() {
             // Files of the group stay those of this user. Podman without root does so by itself.
             flag(format!("--user={}:{}", user.0.as_raw(), user.1.as_raw()));
         }
@@ -148,10 +150,10 @@ impl ContainerBackend {
 
     async fn remove(&self, name: &str) {
         match self.engine {
-            Engine::Podman => {
+            ContainerEngine::Podman => {
                 self.command(&["rm", "--force", "--time=0", name], COMMAND_LIMIT).await;
             }
-            Engine::Docker => self.command(&["rm", "--force", name], COMMAND_LIMIT).await,
+            ContainerEngine::Docker => self.command(&["rm", "--force", name], COMMAND_LIMIT).await,
         }
     }
 }

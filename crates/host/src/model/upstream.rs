@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use myclaw_llm::access::{read_refusal, transport_error};
-use myclaw_llm::{Catalog, HttpOptions, HttpProvider, Price, redact};
+use myclaw_llm::{HttpOptions, HttpProvider, ModelCatalog, Price, redact};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OwnedSemaphorePermit;
 use url::Url;
@@ -96,7 +96,8 @@ impl ModelUpstream {
         let mut call = base.clone();
         call.set_path(&format!("{}/chat/completions", base.path().trim_end_matches('/')));
         let model = value("MODEL_NAME").unwrap_or_else(|| model.to_owned());
-        let price = Catalog::builtin().find("openrouter", &model).and_then(|model| model.price);
+        let price =
+            ModelCatalog::builtin().find("openrouter", &model).and_then(|model| model.price);
         // Prices are those of the server that they are known for.
         let price = price.filter(|_| base.host_str() == Some("openrouter.ai"));
         let key = key.map(SecretString::from);

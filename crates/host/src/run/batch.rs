@@ -3,7 +3,7 @@
 use crate::host::Shared;
 use crate::job::{Said, prompt};
 use crate::ledger::Stored;
-use crate::rows::{Message, MessageState};
+use crate::rows::{AcceptedMessage, MessageState};
 use crate::speech::is_heard;
 use crate::{Group, HostError};
 
@@ -18,8 +18,8 @@ pub(super) async fn gather(
     shared: &Shared,
     group: &Group,
     known: &[String],
-) -> Result<Vec<Stored<Message>>, HostError> {
-    let is_new = |message: &Stored<Message>| !known.contains(&message.id);
+) -> Result<Vec<Stored<AcceptedMessage>>, HostError> {
+    let is_new = |message: &Stored<AcceptedMessage>| !known.contains(&message.id);
     let open = shared.ledger.open_messages(&group.folder, MAX_BATCH + known.len()).await?;
     // What comes after a recording waits with it, because its order tells what it means.
     let open = open.into_iter().take_while(|message| is_heard(shared, &message.row));
@@ -49,16 +49,16 @@ pub(super) async fn gather(
     Ok(open)
 }
 
-pub(super) fn keys(batch: &[Stored<Message>]) -> Vec<String> {
+pub(super) fn keys(batch: &[Stored<AcceptedMessage>]) -> Vec<String> {
     batch.iter().map(|message| message.id.clone()).collect()
 }
 
 /// Whether somebody has spoken to the agent, so that the answer is spoken too.
-pub(super) fn is_spoken(batch: &[Stored<Message>]) -> bool {
+pub(super) fn is_spoken(batch: &[Stored<AcceptedMessage>]) -> bool {
     batch.iter().any(|message| message.row.is_spoken && message.row.state == MessageState::Open)
 }
 
-pub(super) fn prompt_of(batch: &[Stored<Message>]) -> String {
+pub(super) fn prompt_of(batch: &[Stored<AcceptedMessage>]) -> String {
     prompt(batch.iter().map(|Stored { row, .. }| Said {
         sender: &row.sender,
         at_ms: row.at_ms,

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::batch::{gather, is_spoken, keys, prompt_of};
 use super::{Phase, Run};
 use crate::host::Shared;
-use crate::rows::{Query, Work};
+use crate::rows::{Query, RunTask};
 use crate::shared_directory::{FOR_CONTAINER, json_files, open_or_replace};
 use crate::{Group, HostError};
 
@@ -22,7 +22,7 @@ impl Run<'_> {
     pub(super) async fn pass_on(&mut self, since: u64) -> Result<(), HostError> {
         let Some(run) = &self.state.row.run else { return Ok(()) };
         let mut known: Vec<String> = run.passed.iter().map(|(id, _)| id.clone()).collect();
-        if let Work::Messages { ids } = &run.work {
+        if let RunTask::Messages { ids } = &run.work {
             known.extend_from_slice(ids);
         }
         let mut batch = gather(self.shared, self.group, &known).await?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use myclaw_files::private_options;
 
 use crate::ledger::now_ms;
-use crate::rows::Work;
+use crate::rows::RunTask;
 
 /// Most logs of a group; older ones are deleted.
 const MAX_LOGS: usize = 200;
@@ -22,7 +22,7 @@ pub(super) struct RunLog {
 }
 
 impl RunLog {
-    pub(super) fn begin(directory: &Path, name: &str, work: &Work) -> Self {
+    pub(super) fn begin(directory: &Path, name: &str, work: &RunTask) -> Self {
         prune(directory);
         let path = directory.join(format!("{}.log", now_ms()));
         let file = private_options().create(true).append(true).open(path).ok();
@@ -43,10 +43,10 @@ impl RunLog {
     }
 }
 
-fn described(work: &Work) -> String {
+fn described(work: &RunTask) -> String {
     match work {
-        Work::Messages { ids } => format!("{} messages", ids.len()),
-        Work::Task { id, .. } => format!("task {id}"),
+        RunTask::Messages { ids } => format!("{} messages", ids.len()),
+        RunTask::Task { id, .. } => format!("task {id}"),
     }
 }
 

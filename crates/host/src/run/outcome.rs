@@ -5,10 +5,10 @@ use myclaw_store::Write;
 
 use super::{Phase, Run, Stopped, clear_input, hard, input, part};
 use crate::backend::BackendError;
-use crate::desk::{Desk, write_snapshots};
+use crate::desk::{RunnerFiles, write_snapshots};
 use crate::host::Shared;
 use crate::ledger::{State, now_ms};
-use crate::rows::{MessageState, Query, RunState, Work};
+use crate::rows::{MessageState, Query, RunState, RunTask};
 use crate::shared_directory::has;
 use crate::tasks::after_run;
 use crate::{Folder, Group, HostError, OutboundKind};
@@ -134,7 +134,7 @@ async fn close_books(
     last_text: &str,
 ) -> Result<(), HostError> {
     // What the runner has written last counts too.
-    Desk::new(shared).attend(&group.folder).await?;
+    RunnerFiles::new(shared).attend(&group.folder).await?;
     shared.queries.lock().remove(&group.folder);
     shared.questions.lock().remove(&group.folder);
     let Some(mut run) = state.row.run.take() else { return Ok(()) };
@@ -150,8 +150,8 @@ async fn close_books(
     let mut writes = Vec::new();
     let mut is_task = false;
     match run.work {
-        Work::Messages { ids } => in_hand.splice(0..0, ids).for_each(drop),
-        Work::Task { id, due } => {
+        RunTask::Messages { ids } => in_hand.splice(0..0, ids).for_each(drop),
+        RunTask::Task { id, due } => {
             is_task = true;
             writes
                 .extend(end_task(shared, group, &id, due, (&outcome, run.query, last_text)).await?);

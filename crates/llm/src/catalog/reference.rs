@@ -4,7 +4,7 @@ use std::fmt;
 
 use strsim::levenshtein;
 
-use super::Catalog;
+use super::ModelCatalog;
 
 /// Most suggestions that one message gives.
 const MAX_SUGGESTIONS: usize = 3;
@@ -79,7 +79,7 @@ pub fn parse_model_ref(text: &str) -> Result<ModelRef, ModelRefError> {
         });
     }
     let known =
-        Catalog::builtin().providers().find(|known| known.name.eq_ignore_ascii_case(provider));
+        ModelCatalog::builtin().providers().find(|known| known.name.eq_ignore_ascii_case(provider));
     let provider = known.map_or(provider, |known| known.name);
     Ok(ModelRef { provider: provider.to_owned(), id: id.to_owned() })
 }
@@ -94,7 +94,7 @@ pub fn suggest_model(text: &str) -> Vec<String> {
     if let Some(default) = default_of_provider_like(&wanted) {
         return vec![default];
     }
-    let mut ranked: Vec<(usize, usize, &str)> = Catalog::builtin()
+    let mut ranked: Vec<(usize, usize, &str)> = ModelCatalog::builtin()
         .references()
         .filter_map(|reference| {
             Some((unlikeness(&wanted, reference)?, provider_rank(reference), reference))
@@ -107,11 +107,11 @@ pub fn suggest_model(text: &str) -> Vec<String> {
 /// Many hosts serve one model; the better-known ones are named first.
 fn provider_rank(reference: &str) -> usize {
     let provider = reference.split_once('/').map_or(reference, |(provider, _)| provider);
-    Catalog::builtin().providers().take_while(|known| known.name != provider).count()
+    ModelCatalog::builtin().providers().take_while(|known| known.name != provider).count()
 }
 
 fn default_of_provider_like(wanted: &str) -> Option<String> {
-    Catalog::builtin().providers().find_map(|provider| {
+    ModelCatalog::builtin().providers().find_map(|provider| {
         let is_like = !wanted.contains('/')
             && levenshtein(wanted, provider.name) <= allowed_slips(provider.name);
         is_like.then_some(provider.default_model?).map(|model| format!("{}/{model}", provider.name))

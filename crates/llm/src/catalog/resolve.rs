@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::{Catalog, KeyNeed, provider_info};
+use super::{KeyNeed, ModelCatalog, provider_info};
 use crate::wire::{is_loopback, without_date};
 use crate::{Api, InputKind, Model, Price, Quirks, ThinkingLevels};
 
@@ -58,7 +58,7 @@ fn api_at(base_url: &str) -> Option<Api> {
 
 /// The catalog's model of that name, else that of its family.
 fn known(provider: &str, id: &str) -> Option<Model> {
-    let catalog = Catalog::builtin();
+    let catalog = ModelCatalog::builtin();
     let family =
         || Some(Model { id: id.to_owned(), ..catalog.find(provider, family(provider, id)?)? });
     catalog.find(provider, id).or_else(family)

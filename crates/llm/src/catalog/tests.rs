@@ -11,7 +11,7 @@ fn resolve(provider: &str, id: &str) -> Model {
 
 #[test]
 fn every_line_is_read_and_found_again() {
-    let catalog = Catalog::builtin();
+    let catalog = ModelCatalog::builtin();
     let models: Vec<Model> = catalog.iter().collect();
     assert_eq!(models.len(), MODELS.lines().count(), "every line is a whole model");
     for model in &models {
@@ -21,13 +21,13 @@ fn every_line_is_read_and_found_again() {
 
 #[test]
 fn lines_are_sorted_and_unique() {
-    let references: Vec<&str> = Catalog::builtin().references().collect();
+    let references: Vec<&str> = ModelCatalog::builtin().references().collect();
     assert!(references.is_sorted_by(|left, right| left < right));
 }
 
 #[test]
 fn figures_make_sense() {
-    for model in Catalog::builtin().iter() {
+    for model in ModelCatalog::builtin().iter() {
         let name = format!("{}/{}", model.provider, model.id);
         // Its window is smaller than the engine's least, and the engine says so.
         let is_small = name == "openai/gpt-4";
@@ -59,12 +59,13 @@ fn a_known_model_has_the_published_figures() {
         max_output: 64_000,
         quirks: Quirks::default(),
     };
-    assert_eq!(Catalog::builtin().find("anthropic", "claude-sonnet-4-5"), Some(expected));
+    assert_eq!(ModelCatalog::builtin().find("anthropic", "claude-sonnet-4-5"), Some(expected));
 }
 
 #[test]
 fn an_id_with_slashes_is_found() {
-    let model = Catalog::builtin().find("groq", "openai/gpt-oss-120b").expect("in the catalog");
+    let model =
+        ModelCatalog::builtin().find("groq", "openai/gpt-oss-120b").expect("in the catalog");
     assert_eq!((model.provider.as_str(), model.id.as_str()), ("groq", "openai/gpt-oss-120b"));
     assert_eq!(model.base_url, "https://api.groq.com/openai/v1");
 }
@@ -79,13 +80,13 @@ fn what_is_not_there_is_not_found() {
         ("\0", "a"),
         ("é", "é"),
     ] {
-        assert_eq!(Catalog::builtin().find(provider, id), None, "{provider}/{id}");
+        assert_eq!(ModelCatalog::builtin().find(provider, id), None, "{provider}/{id}");
     }
 }
 
 #[test]
 fn every_default_model_is_known_and_every_model_has_a_known_provider() {
-    let catalog = Catalog::builtin();
+    let catalog = ModelCatalog::builtin();
     for provider in catalog.providers() {
         if let Some(model) = provider.default_model {
             assert!(catalog.find(provider.name, model).is_some(), "{}/{model}", provider.name);
@@ -150,7 +151,7 @@ fn a_dated_name_has_the_figures_of_its_family() {
         ("openai", "gpt-4.1-2025-04-14", "gpt-4.1"),
         ("ollama", "llama3.2:3b", "llama3.2"),
     ] {
-        let known = Catalog::builtin().find(provider, family).expect("in the catalog");
+        let known = ModelCatalog::builtin().find(provider, family).expect("in the catalog");
         assert_eq!(resolve(provider, id), Model { id: id.to_owned(), ..known }, "{id}");
     }
     assert_eq!(resolve("openrouter", "liquid/lfm-2.5").context_window, 128_000);
@@ -181,7 +182,8 @@ fn a_price_is_free_or_unknown_and_not_both() {
 
 #[test]
 fn settings_replace_base_url_and_wire_format() {
-    let known = Catalog::builtin().find("anthropic", "claude-haiku-4-5").expect("in the catalog");
+    let known =
+        ModelCatalog::builtin().find("anthropic", "claude-haiku-4-5").expect("in the catalog");
     let resolved = resolve_model(ResolveModel {
         provider: "anthropic",
         id: "claude-haiku-4-5",
@@ -216,7 +218,7 @@ fn the_demo_model_is_in_the_catalog() {
         (demo.api, demo.base_url.as_str(), demo.price),
         (Api::Builtin, "", Some(Price::default()))
     );
-    assert_eq!(Catalog::builtin().find("builtin", "demo"), Some(demo));
+    assert_eq!(ModelCatalog::builtin().find("builtin", "demo"), Some(demo));
 }
 
 #[test]
@@ -269,8 +271,8 @@ proptest! {
     #[test]
     fn bisection_agrees_with_a_scan(text in "[a-z/.0-9-]{0,24}") {
         let (provider, id) = text.split_once('/').unwrap_or((text.as_str(), ""));
-        let scanned = Catalog::builtin().references().find(|reference| *reference == format!("{provider}/{id}"));
-        let found = Catalog::builtin().find(provider, id).map(|model| format!("{}/{}", model.provider, model.id));
+        let scanned = ModelCatalog::builtin().references().find(|reference| *reference == format!("{provider}/{id}"));
+        let found = ModelCatalog::builtin().find(provider, id).map(|model| format!("{}/{}", model.provider, model.id));
         prop_assert_eq!(found.as_deref(), scanned);
     }
 
@@ -289,7 +291,7 @@ fn the_documentation_has_this_table() {
     let documented: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
     let code = |text: &str| format!("`{text}`");
     let or_none = |text: String| if text.is_empty() { "none".to_owned() } else { text };
-    let expected: Vec<String> = Catalog::builtin()
+    let expected: Vec<String> = ModelCatalog::builtin()
         .providers()
         .map(|provider| {
             let base_url = if provider.base_url.is_empty() {

@@ -2,7 +2,7 @@
 
 use myclaw_llm::wire::{EncodedRequest, encode};
 use myclaw_llm::{
-    Api, Catalog, ContentBlock, Message, Model, ModelRequest, PairedMessages, ThinkingForm,
+    Api, ContentBlock, Message, Model, ModelCatalog, ModelRequest, PairedMessages, ThinkingForm,
     ThinkingLevel, ToolSchema, ToolUse, UserMessage,
 };
 use myclaw_llm::{AssistantMessage, CallLimits};
@@ -12,7 +12,7 @@ use crate::request::{assistant, call, result, thinking, user};
 use crate::support::tools;
 
 fn claude(id: &str) -> Model {
-    Catalog::builtin().find("anthropic", id).expect("in the catalog")
+    ModelCatalog::builtin().find("anthropic", id).expect("in the catalog")
 }
 
 /// One request to `model`.
@@ -201,7 +201,7 @@ fn an_answer_that_was_cut_off_within_its_thoughts_goes_back_without_them() {
 
 #[test]
 fn every_claude_model_has_a_form_and_levels_that_go_together() {
-    for model in Catalog::builtin().iter().filter(|model| model.provider == "anthropic") {
+    for model in ModelCatalog::builtin().iter().filter(|model| model.provider == "anthropic") {
         let levels = model.offered_thinking_levels();
         let form = model.quirks.thinking_form;
         // An effort of the API is a word; a budget has none above `high`.
@@ -265,7 +265,7 @@ fn the_level_that_is_reported_is_the_one_that_is_sent() {
         with_words("qwen", "qwen3", &[]),
     ];
     let mut wrong = Vec::new();
-    for mut model in Catalog::builtin().iter().filter(|model| model.reasoning).chain(own) {
+    for mut model in ModelCatalog::builtin().iter().filter(|model| model.reasoning).chain(own) {
         if model.base_url.is_empty() {
             // Where every customer has an address of their own.
             model.base_url = "https://name.openai.azure.com".to_owned();
@@ -304,7 +304,7 @@ fn the_level_that_is_reported_is_the_one_that_is_sent() {
 #[test]
 fn levels_go_out_in_the_words_of_hosts_that_once_got_none() {
     let asked = |provider: &str, id: &str, level| {
-        let model = Catalog::builtin().find(provider, id).expect("in the catalog");
+        let model = ModelCatalog::builtin().find(provider, id).expect("in the catalog");
         let body = Asked::new(&model, level).body();
         let names = ["reasoning_effort", "reasoning", "thinking"];
         let fields =

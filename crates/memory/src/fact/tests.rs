@@ -1,7 +1,7 @@
 use super::*;
 
-fn origin() -> Origin {
-    Origin {
+fn origin() -> FactOrigin {
+    FactOrigin {
         date: "2026-11-29".to_owned(),
         person: "telegram:42".to_owned(),
         session: "agent:main:cli:direct:main".to_owned(),
@@ -41,7 +41,7 @@ fn what_a_person_writes_is_a_fact() {
     assert_eq!((struck.text.as_str(), struck.is_current()), ("Lives in Bonn", false));
     assert_eq!(plain.id, struck.id);
     let changed = read("- Lives in Cologne <!-- k3f9q -->");
-    assert_eq!((changed.id.as_str(), changed.origin), ("k3f9q", Some(Origin::default())));
+    assert_eq!((changed.id.as_str(), changed.origin), ("k3f9q", Some(FactOrigin::default())));
     for other in
         ["# Facts", "", "- ", "text", "  - nested", "- <!-- k3f9q -->", "- half <!-- k3f9q"]
     {
@@ -57,7 +57,7 @@ fn a_text_cannot_end_its_line_or_comment() {
     assert!(SIGNS.iter().all(|sign| !nested.contains(sign)), "{nested}");
     let long = as_fact(&"ä ".repeat(MOST_FACT_CHARS));
     assert!(long.chars().count() <= MOST_FACT_CHARS && !long.ends_with(' '));
-    let hostile = Origin { person: "x -->\n- y; learned".to_owned(), ..origin() };
+    let hostile = FactOrigin { person: "x -->\n- y; learned".to_owned(), ..origin() };
     let fact =
         Fact { id: FactId::of("x"), text: "a".to_owned(), origin: Some(hostile), until: None };
     let line = fact.line();

@@ -9,7 +9,7 @@ fn notebook(directory: &Path) -> Notebook {
 }
 
 fn new(text: &str) -> NewFact<'_> {
-    let origin = Origin { date: "2026-11-29".to_owned(), ..Origin::default() };
+    let origin = FactOrigin { date: "2026-11-29".to_owned(), ..FactOrigin::default() };
     NewFact { text, origin, replaces: None }
 }
 

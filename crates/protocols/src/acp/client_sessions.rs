@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1::{
     SessionId, SessionUpdate, StopReason, ToolCallUpdate,
 };
 use myclaw_agent::approvals::Question;
-use myclaw_agent::{AgentError, Done, FailureClass, Next, Outcome, SessionEvent, Work};
+use myclaw_agent::{AgentError, Done, FailureClass, Next, Outcome, SessionEvent, SessionWork};
 use myclaw_engine::ApprovalRequest;
 use myclaw_llm::StopReason as ModelStop;
 use myclaw_session::SessionKey;
@@ -244,7 +244,7 @@ impl ClientSession {
     fn end(&mut self, wire: &Wire, outcome: &Outcome, next: Next) {
         let ended = match self.translator.work() {
             // A message that came meanwhile is answered by a turn, unless it was cancelled.
-            Some(Work::Compaction) => Ok(StopReason::Cancelled),
+            Some(SessionWork::Compaction) => Ok(StopReason::Cancelled),
             _ => ended(outcome, self.translator.last_stop()),
         };
         let updates = self.translator.end(outcome, next);

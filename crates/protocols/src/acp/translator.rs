@@ -10,7 +10,7 @@ use agent_client_protocol_schema::v1::{
     ToolCallUpdate, UsageUpdate,
 };
 use myclaw_agent::approvals::Question;
-use myclaw_agent::{Done, FailureClass, Next, Outcome, Work};
+use myclaw_agent::{Done, FailureClass, Next, Outcome, SessionWork};
 use myclaw_engine::{AgentRunEvent, ApprovalRequest};
 use myclaw_llm::{AssistantMessage, StopReason, StreamEvent};
 use myclaw_session::EntryId;
@@ -72,7 +72,7 @@ pub(super) struct Translator {
     pub(super) window: u64,
     /// Dollars that the session has cost, if that is known.
     pub(super) spent: Option<f64>,
-    work: Option<Work>,
+    work: Option<SessionWork>,
     /// The id of the arriving message, which is also part of the ids of its calls.
     message: EntryId,
     /// Whether that message has shown text, and whether any of the turn has.
@@ -117,7 +117,7 @@ impl Translator {
     }
 
     /// The current work of the session.
-    pub(super) fn work(&self) -> Option<Work> {
+    pub(super) fn work(&self) -> Option<SessionWork> {
         self.work
     }
 
@@ -127,13 +127,13 @@ impl Translator {
     }
 
     /// Work begins.
-    pub(super) fn begin(&mut self, work: Work) -> Vec<SessionUpdate> {
+    pub(super) fn begin(&mut self, work: SessionWork) -> Vec<SessionUpdate> {
         self.work = Some(work);
         self.message = EntryId::generate();
         self.message_has_text = false;
         self.turn_has_text = false;
         self.last_stop = None;
-        if work == Work::Compaction && self.abilities.compaction {
+        if work == SessionWork::Compaction && self.abilities.compaction {
             let id = CompactionId::new(EntryId::generate().as_str());
             self.compaction = Some(id.clone());
             return vec![compaction(id, CompactionStatus::InProgress)];
@@ -181,7 +181,9 @@ impl Translator {
                 plan.into_iter().chain([SessionUpdate::ToolCallUpdate(update)]).collect()
             }
             // Reported at the end of the command.
-            AgentRunEvent::Compaction { .. } if self.work == Some(Work::Compaction) => Vec::new(),
+            AgentRunEvent::Compaction { .. } if self.work == Some(SessionWork::Compaction) => {
+                Vec::new()
+            }
             AgentRunEvent::Compaction { .. } if self.abilities.compaction => {
                 let id = CompactionId::new(EntryId::generate().as_str());
                 vec![compaction(id, CompactionStatus::Completed)]

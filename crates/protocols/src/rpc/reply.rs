@@ -1,6 +1,6 @@
 //! Messages to the program: replies to its commands, and events.
 
-use myclaw_agent::{AgentError, Done, FailureClass, Next, Outcome, Work};
+use myclaw_agent::{AgentError, Done, FailureClass, Next, Outcome, SessionWork};
 use myclaw_engine::{CompactionOutcome, CompactionReport};
 use serde::Serialize;
 use serde_json::Value;
@@ -115,7 +115,7 @@ pub(super) struct Event<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Frame<'a> {
     /// Work begins.
-    RunStart { work: Work },
+    RunStart { work: SessionWork },
     /// Work is over.
     RunEnd {
         outcome: &'static str,
@@ -129,7 +129,7 @@ pub(super) enum Frame<'a> {
 
 impl<'a> Event<'a> {
     /// Work begins.
-    pub(super) fn begin(session: &'a str, work: Work) -> Self {
+    pub(super) fn begin(session: &'a str, work: SessionWork) -> Self {
         Self { event: Frame::RunStart { work }, session }
     }
 

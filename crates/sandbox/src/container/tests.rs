@@ -5,7 +5,7 @@ use crate::{Level, Limits};
 
 fn confinement() -> Confinement {
     let mut confinement = Confinement::new(
-        Level::Container { engine: Engine::Docker, image: "image".to_owned() },
+        Level::Container { engine: ContainerEngine::Docker, image: "image".to_owned() },
         "/w",
     );
     confinement.read_only = vec![PathBuf::from("/shown")];
@@ -21,7 +21,7 @@ fn confinement() -> Confinement {
 
 fn arguments(confinement: &Confinement) -> Result<Vec<String>, SandboxError> {
     let container = Container {
-        engine: Engine::Docker,
+        engine: ContainerEngine::Docker,
         image: "image",
         name: "myclaw-1",
         confinement,

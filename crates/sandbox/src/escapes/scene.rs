@@ -16,7 +16,7 @@ pub(super) use myclaw_files::variables::ATTEMPT_API_KEY as SECRET_VARIABLE;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::{BLOCKED, Outcome, REACHED, calls};
+use super::{AttemptOutcome, BLOCKED, REACHED, calls};
 use crate::{Confinement, Level, Limits, Sandbox, SandboxError};
 
 /// The secret that must not be readable inside.
@@ -160,7 +160,7 @@ impl Stage {
     }
 
     /// Makes an attempt without a sandbox: as any child process.
-    pub(super) fn bare(&mut self, name: &str) -> Result<Outcome, EscapeError> {
+    pub(super) fn bare(&mut self, name: &str) -> Result<AttemptOutcome, EscapeError> {
         let output = Command::new(&self.program)
             .args(self.arguments(name)?)
             .current_dir(&self.scene.workspace)
@@ -175,7 +175,7 @@ impl Stage {
         &mut self,
         sandbox: &Sandbox,
         name: &str,
-    ) -> Result<Outcome, EscapeError> {
+    ) -> Result<AttemptOutcome, EscapeError> {
         let mut spec = ChildSpec::new(&self.program, &self.scene.workspace);
         spec.args = self.arguments(name)?;
         let secret = (OsString::from(SECRET_VARIABLE), OsString::from(SECRET));
@@ -209,16 +209,20 @@ impl Drop for Stage {
 }
 
 /// An attempt counts as refused only if it reports so itself.
-fn outcome(output: &Output) -> Outcome {
+fn outcome(output: &Output) -> AttemptOutcome {
     let last = |bytes: &[u8]| {
         String::from_utf8_lossy(bytes).trim_end().lines().last().unwrap_or_default().to_owned()
     };
     match (output.status.code(), output.status.signal()) {
-        (Some(code), _) if code == i32::from(REACHED) => Outcome::Reached,
-        (Some(code), _) if code == i32::from(BLOCKED) => Outcome::Blocked(last(&output.stderr)),
-        (Some(code), _) => Outcome::Failed(format!("exit code {code}: {}", last(&output.stderr))),
+        (Some(code), _) if code == i32::from(REACHED) => AttemptOutcome::Reached,
+        (Some(code), _) if code == i32::from(BLOCKED) => {
+            AttemptOutcome::Blocked(last(&output.stderr))
+        }
+        (Some(code), _) => {
+            AttemptOutcome::Failed(format!("exit code {code}: {}", last(&output.stderr)))
+        }
         (None, signal) => {
-            Outcome::Failed(format!("ended by signal {}", signal.unwrap_or_default()))
+            AttemptOutcome::Failed(format!("ended by signal {}", signal.unwrap_or_default()))
         }
     }
 }

@@ -11,7 +11,7 @@ fn full() -> Probe {
     }
 }
 
-fn container(engine: Engine) -> Level {
+fn container(engine: ContainerEngine) -> Level {
     Level::Container { engine, image: "image".to_owned() }
 }
 
@@ -25,8 +25,8 @@ fn a_machine_with_everything_offers_every_level() {
         Level::Limits,
         Level::Landlock,
         Level::Bubblewrap,
-        container(Engine::Podman),
-        container(Engine::Docker),
+        container(ContainerEngine::Podman),
+        container(ContainerEngine::Docker),
     ] {
         full().check(&Confinement::new(level, "/w")).unwrap();
     }
@@ -44,8 +44,8 @@ fn what_is_missing_is_named_with_its_remedy() {
     }
     let bare = Probe { bubblewrap: None, podman: None, docker: None, ..full() };
     assert!(refusal(&bare, Level::Bubblewrap).contains("apt install bubblewrap"));
-    assert!(refusal(&bare, container(Engine::Podman)).contains("apt install podman"));
-    assert!(refusal(&bare, container(Engine::Docker)).contains("apt install docker.io"));
+    assert!(refusal(&bare, container(ContainerEngine::Podman)).contains("apt install podman"));
+    assert!(refusal(&bare, container(ContainerEngine::Docker)).contains("apt install docker.io"));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_proxy_needs_a_level_that_closes_the_network() {
         (Level::Limits, false),
         (Level::Landlock, true),
         (Level::Bubblewrap, true),
-        (container(Engine::Podman), true),
+        (container(ContainerEngine::Podman), true),
     ] {
         let mut confinement = Confinement::new(level.clone(), "/w");
         confinement.network = Network::Proxy { socket: "/dev/null".into() };

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use myclaw_files::{Durability, NewFile, create_private_directory, open_regular, remove_if_there};
 
-use super::{Blob, BlobError, BlobLimits, Blobs, OpenBlob, checked};
+use super::{BlobError, BlobLimits, Blobs, NamedBlob, OpenBlob, checked};
 
 /// Begins the name of a file that is not complete.
 const UNFINISHED: &str = "copy";
@@ -24,7 +24,7 @@ impl FileBlobs {
         Self { directory: directory.into() }
     }
 
-    fn path(&self, blob: &Blob) -> io::Result<PathBuf> {
+    fn path(&self, blob: &NamedBlob) -> io::Result<PathBuf> {
         Ok(self.directory.join(checked(&blob.name)?))
     }
 
@@ -42,7 +42,7 @@ impl Blobs for FileBlobs {
         name: &str,
         content: &mut dyn Read,
         limits: BlobLimits,
-    ) -> Result<Blob, BlobError> {
+    ) -> Result<NamedBlob, BlobError> {
         let path = self.directory.join(checked(name)?);
         create_private_directory(&self.directory)?;
         let others = limits.together.map_or(0, |_| self.bytes_without(name));
@@ -52,7 +52,7 @@ impl Blobs for FileBlobs {
         Ok(blob)
     }
 
-    fn open(&self, blob: &Blob) -> Result<OpenBlob, BlobError> {
+    fn open(&self, blob: &NamedBlob) -> Result<OpenBlob, BlobError> {
         let file = open_regular(&self.path(blob)?).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => BlobError::Missing,
             _ => BlobError::Io(error),
@@ -60,7 +60,7 @@ impl Blobs for FileBlobs {
         Ok(OpenBlob::new(blob, file.metadata()?.len(), file))
     }
 
-    fn remove(&self, blob: &Blob) -> Result<bool, BlobError> {
+    fn remove(&self, blob: &NamedBlob) -> Result<bool, BlobError> {
         Ok(remove_if_there(&self.path(blob)?)?)
     }
 
@@ -80,7 +80,7 @@ impl Blobs for FileBlobs {
         Ok(removed)
     }
 
-    fn describe(&self, blob: &Blob) -> String {
+    fn describe(&self, blob: &NamedBlob) -> String {
         self.directory.join(&blob.name).display().to_string()
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::{Blob, BlobError, BlobLimits, Blobs, OpenBlob, checked};
+use super::{BlobError, BlobLimits, Blobs, NamedBlob, OpenBlob, checked};
 
 /// Blobs in the memory of this process. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +25,7 @@ impl Blobs for MemoryBlobs {
         name: &str,
         content: &mut dyn Read,
         limits: BlobLimits,
-    ) -> Result<Blob, BlobError> {
+    ) -> Result<NamedBlob, BlobError> {
         checked(name)?;
         let sizes = |all: &HashMap<String, Kept>| {
             let others = all.iter().filter(|(other, _)| *other != name);
@@ -38,7 +38,7 @@ impl Blobs for MemoryBlobs {
         Ok(blob)
     }
 
-    fn open(&self, blob: &Blob) -> Result<OpenBlob, BlobError> {
+    fn open(&self, blob: &NamedBlob) -> Result<OpenBlob, BlobError> {
         checked(&blob.name)?;
         let kept = self.0.lock();
         let kept = kept.get(&blob.name).ok_or(BlobError::Missing)?;
@@ -46,7 +46,7 @@ impl Blobs for MemoryBlobs {
         Ok(OpenBlob::new(blob, content.len() as u64, Cursor::new(content)))
     }
 
-    fn remove(&self, blob: &Blob) -> Result<bool, BlobError> {
+    fn remove(&self, blob: &NamedBlob) -> Result<bool, BlobError> {
         Ok(self.0.lock().remove(checked(&blob.name)?).is_some())
     }
 
@@ -57,7 +57,7 @@ impl Blobs for MemoryBlobs {
         Ok(before - all.len())
     }
 
-    fn describe(&self, blob: &Blob) -> String {
+    fn describe(&self, blob: &NamedBlob) -> String {
         format!("memory:{}", blob.name)
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use myclaw_session::{Blob, BlobError, BlobLimits, Blobs, FileBlobs, MemoryBlobs};
+use myclaw_session::{BlobError, BlobLimits, Blobs, FileBlobs, MemoryBlobs, NamedBlob};
 
 const LIMITS: BlobLimits = BlobLimits { each: 100, together: Some(150) };
 /// SHA-256 of "hello", from `sha256sum`.
@@ -17,11 +17,11 @@ fn of_each(check: impl Fn(&dyn Blobs)) {
     check(&MemoryBlobs::default());
 }
 
-fn put(blobs: &dyn Blobs, name: &str, mut content: &[u8]) -> Result<Blob, BlobError> {
+fn put(blobs: &dyn Blobs, name: &str, mut content: &[u8]) -> Result<NamedBlob, BlobError> {
     blobs.put(name, &mut content, LIMITS)
 }
 
-fn read(blobs: &dyn Blobs, blob: &Blob) -> Vec<u8> {
+fn read(blobs: &dyn Blobs, blob: &NamedBlob) -> Vec<u8> {
     let open = blobs.open(blob).unwrap();
     let bytes = open.bytes;
     let content = open.read_all().unwrap();
@@ -33,21 +33,25 @@ fn read(blobs: &dyn Blobs, blob: &Blob) -> Vec<u8> {
 fn a_blob_is_what_was_put_last_under_its_name() {
     of_each(|blobs| {
         let blob = put(blobs, "a-1", b"hello").unwrap();
-        assert_eq!(blob, Blob { name: "a-1".to_owned(), digest: Some(HELLO.to_owned()) });
+        assert_eq!(blob, NamedBlob { name: "a-1".to_owned(), digest: Some(HELLO.to_owned()) });
         assert_eq!(read(blobs, &blob), b"hello");
         assert_eq!(put(blobs, "a-1", b"hello").unwrap(), blob, "a repeated call");
         let other = put(blobs, "a-1", b"").unwrap();
         assert_eq!(read(blobs, &other), b"");
         let old = blobs.open(&blob).unwrap().read_all().unwrap_err();
         assert_eq!(old.kind(), io::ErrorKind::InvalidData, "{old}");
-        assert_eq!(read(blobs, &Blob { digest: None, ..blob }), b"", "an old row is not checked");
+        assert_eq!(
+            read(blobs, &NamedBlob { digest: None, ..blob }),
+            b"",
+            "an old row is not checked"
+        );
     });
 }
 
 #[test]
 fn what_is_removed_or_never_was_is_missing() {
     of_each(|blobs| {
-        let unknown = Blob { name: "unknown".to_owned(), digest: None };
+        let unknown = NamedBlob { name: "unknown".to_owned(), digest: None };
         assert!(matches!(blobs.open(&unknown), Err(BlobError::Missing)));
         assert!(!blobs.remove(&unknown).unwrap());
         assert_eq!(blobs.sweep(Duration::ZERO).unwrap(), 0);
@@ -101,7 +105,7 @@ fn a_name_leads_nowhere_else() {
     of_each(|blobs| {
         for name in ["", ".", "..", ".hidden", "a/b", "../a", "a\0", "a b", &"a".repeat(129)] {
             assert!(matches!(put(blobs, name, b"x"), Err(BlobError::Io(_))), "{name:?}");
-            let blob = Blob { name: name.to_owned(), digest: None };
+            let blob = NamedBlob { name: name.to_owned(), digest: None };
             assert!(matches!(blobs.open(&blob), Err(BlobError::Io(_))), "{name:?}");
             assert!(matches!(blobs.remove(&blob), Err(BlobError::Io(_))), "{name:?}");
         }

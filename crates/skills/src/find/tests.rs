@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::{Origin, Place, Problem, find};
+use super::{Problem, SkillOrigin, SkillPlace, find};
 use crate::Machine;
 
 fn write_skill(place: &Path, directory: &str, front_matter: &str) {
@@ -14,14 +14,14 @@ fn write_skill(place: &Path, directory: &str, front_matter: &str) {
         .expect("a file");
 }
 
-fn owner(directory: &Path) -> Place {
-    Place { base: directory.to_owned(), below: "".into(), origin: Origin::Owner }
+fn owner(directory: &Path) -> SkillPlace {
+    SkillPlace { base: directory.to_owned(), below: "".into(), origin: SkillOrigin::Owner }
 }
 
-fn workspace(directory: &Path) -> Place {
+fn workspace(directory: &Path) -> SkillPlace {
     let (base, below) = (directory.parent().expect("a parent"), directory.file_name());
     let below = below.expect("a name").into();
-    Place { base: base.to_owned(), below, origin: Origin::Workspace }
+    SkillPlace { base: base.to_owned(), below, origin: SkillOrigin::Workspace }
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn the_earlier_place_wins_and_the_other_skill_is_reported() {
         .collect();
     assert_eq!(
         names,
-        [("alpha", "first", Origin::Workspace), ("notes", "the owner's", Origin::Owner)]
+        [("alpha", "first", SkillOrigin::Workspace), ("notes", "the owner's", SkillOrigin::Owner)]
     );
     let problems: Vec<_> = catalog.problems.iter().map(|problem| problem.path.as_path()).collect();
     assert_eq!(problems, [shared.join("notes/SKILL.md")]);
@@ -144,6 +144,6 @@ fn a_missing_place_holds_nothing() {
     let home = TempDir::new().expect("a directory");
     assert_eq!(
         find(&[owner(&home.path().join("missing"))], &Machine::default()),
-        super::Catalog::default()
+        super::SkillCatalog::default()
     );
 }

@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::progress::Progress;
-use crate::jobs::{Candidate, Job, JobRefused, Jobs, LiveOutput, NewJob, Running};
+use crate::jobs::{BackgroundJob, Candidate, JobRefused, Jobs, LiveOutput, NewJob, Running};
 
 /// The interval at which user interfaces get new output, and the time after which a command is written to the journal,
 /// so that it can be ended if MyClaw is killed. Most commands have ended by then.
@@ -36,7 +36,7 @@ pub(super) struct Plan<'a> {
 /// The outcome of a command.
 pub(super) enum Outcome {
     Finished(Box<Finished>),
-    Job(Arc<Job>),
+    Job(Arc<BackgroundJob>),
     /// It was requested as a background job but cannot become one.
     Refused(JobRefused),
 }
@@ -46,7 +46,7 @@ pub(super) fn attachment(pty: bool, background: bool) -> Attachment {
     match (pty, background) {
         (true, _) => Attachment::Terminal(TERMINAL_SIZE),
         (false, true) => Attachment::Pipe,
-        // Programs that read an input without a writer would wait for ever.
+        // Programs that read an input without a writer would wait forever.
         (false, false) => Attachment::None,
     }
 }

@@ -8,7 +8,7 @@ use myclaw_exec::{CapturedOutput, ExecError, Exit, Finished, LeftRunning};
 use myclaw_llm::outside::harmless_output;
 use serde_json::{Value, json};
 
-use crate::jobs::Job;
+use crate::jobs::BackgroundJob;
 use crate::process;
 use crate::support::{cut_start, plain_text};
 
@@ -42,7 +42,7 @@ pub(super) fn text(
 }
 
 /// The output so far of a command that has become a job, which counts as seen, and how to go on.
-pub(super) fn of_job(job: &Job, max_chars: usize) -> ToolOutput {
+pub(super) fn of_job(job: &BackgroundJob, max_chars: usize) -> ToolOutput {
     /// Reserved for the line about the job.
     const NOTE_CHARS: usize = 500;
     let news = job.news();

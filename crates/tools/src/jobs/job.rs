@@ -19,7 +19,7 @@ use super::{JobEnded, JobListener};
 pub(crate) type Running = BoxFuture<'static, Result<Finished, ExecError>>;
 
 /// A job that this process has started.
-pub(crate) struct Job {
+pub(crate) struct BackgroundJob {
     pub(crate) live: Arc<LiveOutput>,
     pub(crate) handle: Handle,
     cancel: CancellationToken,
@@ -42,7 +42,7 @@ struct State {
 }
 
 /// A call that waits for a job. If the job ends meanwhile, the call's result reports it, and no message is sent.
-pub(crate) struct Observer(Arc<Job>);
+pub(crate) struct Observer(Arc<BackgroundJob>);
 
 /// A command that is or becomes a job.
 pub(crate) struct Candidate {
@@ -59,7 +59,7 @@ pub(super) struct Aftermath {
     pub(super) noted: Noted,
 }
 
-impl Job {
+impl BackgroundJob {
     pub(super) fn new(candidate: Candidate, record: JobRecord) -> Arc<Self> {
         let Candidate { live, handle, cancel } = candidate;
         let state = State {
@@ -113,7 +113,7 @@ impl Job {
         Observer(Arc::clone(self))
     }
 
-    /// Asks the job to end; [`Job::ended`] returns when it has.
+    /// Asks the job to end; [`BackgroundJob::ended`] returns when it has.
     pub(crate) fn kill(&self, by: Killer) {
         self.state.lock().killer.get_or_insert(by);
         self.cancel.cancel();

@@ -14,7 +14,7 @@ use super::{Talk, show_sessions, text};
 use crate::display::Display;
 use crate::shown::Shown;
 use crate::talk::WAITING;
-use myclaw_front::approval::{Answer, asking, lines, read_answer};
+use myclaw_front::approval::{ApprovalAnswer, asking, lines, read_answer};
 use myclaw_front::exit::CliError;
 use myclaw_front::report::first_line;
 use myclaw_front::terminal::{Style, StyledLine};
@@ -38,7 +38,7 @@ pub(super) struct View {
     /// Whether the state of the session has arrived.
     is_known: bool,
     is_connected: bool,
-    /// Whether a run goes on.
+    /// Whether a run is in progress.
     is_busy: bool,
     /// Its key.
     session: String,
@@ -54,7 +54,7 @@ pub(super) struct View {
     /// The requests for the newest row and for the sessions, while their answers are awaited.
     newest_request: Option<String>,
     sessions: Option<String>,
-    /// The model call that goes on, until the history before it is on the screen.
+    /// The model call that is running, until the history before it is on the screen.
     live: Value,
     /// Whether text of the present turn was shown, so that the gateway's answer is not needed.
     has_text: bool,
@@ -70,7 +70,7 @@ impl View {
         &self.session
     }
 
-    /// Whether nothing goes on that the user waits for.
+    /// Whether nothing is running that the user waits for.
     pub(super) fn rests(&self) -> bool {
         let is_settled = self.own.is_empty() && !self.is_busy;
         self.is_known && self.sessions.is_none() && (is_settled || !self.is_connected)
@@ -145,7 +145,7 @@ impl View {
             read_answer(line, &asked).map(|answer| (answer, question, asked))
         });
         if let Some((answer, question, asked)) = answer {
-            let is_view = answer == Answer::View;
+            let is_view = answer == ApprovalAnswer::View;
             let Some(mut params) = params_of(answer, &asked) else {
                 if !is_view {
                     self.remind(display);
@@ -466,17 +466,17 @@ fn read_question(question: &Value) -> Question {
 }
 
 /// An answer for the gateway; `None` if the question does not offer it, or if it asks to see the question.
-fn params_of(answer: Answer, question: &Question) -> Option<Value> {
+fn params_of(answer: ApprovalAnswer, question: &Question) -> Option<Value> {
     match answer {
-        Answer::Once => Some(json!({"answer": "once"})),
-        Answer::Always(scope) if question.offers(scope) => {
+        ApprovalAnswer::Once => Some(json!({"answer": "once"})),
+        ApprovalAnswer::Always(scope) if question.offers(scope) => {
             let scope = scope.or_else(|| question.always.first().map(AlwaysScope::kind));
             Some(json!({"answer": "always", "scope": scope}))
         }
-        Answer::No(reason) => Some(json!({"answer": "no", "reason": reason})),
-        Answer::Said(words) => Some(json!({"answer": "words", "words": words})),
-        Answer::Cancel => Some(json!({"answer": "cancel"})),
-        Answer::Always(_) | Answer::View => None,
+        ApprovalAnswer::No(reason) => Some(json!({"answer": "no", "reason": reason})),
+        ApprovalAnswer::Said(words) => Some(json!({"answer": "words", "words": words})),
+        ApprovalAnswer::Cancel => Some(json!({"answer": "cancel"})),
+        ApprovalAnswer::Always(_) | ApprovalAnswer::View => None,
     }
 }
 

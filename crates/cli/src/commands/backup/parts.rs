@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use myclaw_auth::STORE_FILE;
-use myclaw_backup::Part;
+use myclaw_backup::FileRole;
 
 /// Directories that the owner, the agent, groups in containers and MCP servers write.
 const WORK: [&str; 7] =
@@ -18,34 +18,34 @@ const NOT_NEEDED: [&str; 5] =
 const PASSING: [&str; 5] = [".lock", ".tmp", "-wal", "-shm", "-journal"];
 
 /// What a path in the state directory is for.
-pub(super) fn part_of(path: &Path) -> Part {
+pub(super) fn part_of(path: &Path) -> FileRole {
     let is_at = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
     let first = path.components().next().map(|part| part.as_os_str().to_string_lossy());
     if is_at(&NOT_NEEDED) {
-        return Part::Skipped;
+        return FileRole::Skipped;
     }
     if is_at(&WORK) || first.is_some_and(|name| name.starts_with("workspace-")) {
-        return Part::Work;
+        return FileRole::Work;
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let copy_of = name.strip_suffix(".bak");
     if PASSING.iter().any(|end| name.ends_with(end)) {
-        Part::Skipped
+        FileRole::Skipped
     } else if is_at(&KEYS) || name.starts_with(STORE_FILE) || copy_of.is_some() {
         // The text of the config before its last change is such a copy.
-        Part::Key
+        FileRole::Key
     } else if name.ends_with(".sqlite") {
-        Part::Database
+        FileRole::Database
     } else if !path.starts_with("sessions") {
-        Part::Other
+        FileRole::Other
     } else if name.ends_with(".inbox") {
-        Part::Inbox
+        FileRole::Inbox
     } else if name.ends_with(".jsonl") {
-        Part::Log
+        FileRole::Log
     } else if path.components().count() > 2 || name.contains(".history-") {
-        Part::SideFile
+        FileRole::SideFile
     } else {
-        Part::Other
+        FileRole::Other
     }
 }
 

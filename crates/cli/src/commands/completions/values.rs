@@ -2,7 +2,7 @@
 
 use myclaw_agent::Home;
 use myclaw_config::{Config, load_or_default};
-use myclaw_llm::{Catalog, ThinkingLevel};
+use myclaw_llm::{ModelCatalog, ThinkingLevel};
 
 use crate::args::CompletedValues;
 use myclaw_front::exit::CliError;
@@ -39,7 +39,7 @@ fn models(home: &Home) -> Vec<String> {
         });
         favorites.chain(own).collect()
     });
-    let catalog = Catalog::builtin();
+    let catalog = ModelCatalog::builtin();
     names.extend(catalog.iter().map(|model| format!("{}/{}", model.provider, model.id)));
     names
 }

@@ -5,7 +5,7 @@ use myclaw_agent::{
 };
 use myclaw_config::{Config, ModelDefinition};
 use myclaw_llm::{
-    BUILTIN_PROVIDER, Catalog, InputKind, KeyNeed, LocalFacts, Model, ModelRef, Price,
+    BUILTIN_PROVIDER, InputKind, KeyNeed, LocalFacts, Model, ModelCatalog, ModelRef, Price,
     ThinkingLevel, parse_model_ref, provider_info,
 };
 use serde::Serialize;
@@ -79,7 +79,7 @@ impl Origins {
             config.provider.as_ref().filter(|provider| provider.name == reference.provider);
         let definition =
             own.and_then(|own| own.models.iter().find(|model| model.id == reference.id));
-        let is_known = Catalog::builtin().find(&reference.provider, &reference.id).is_some();
+        let is_known = ModelCatalog::builtin().find(&reference.provider, &reference.id).is_some();
         let or_guess = |is_known: bool| if is_known { Origin::Catalog } else { Origin::Guess };
         let from = |is_set: bool| if is_set { Origin::Config } else { or_guess(is_known) };
         // The properties of a provider are known even if the model is not.

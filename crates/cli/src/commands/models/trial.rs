@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use myclaw_agent::{
-    Question, SessionConfig, SessionOptions, Trial, TrialAnswer, TrialFailure, call_limits,
+    SessionConfig, SessionOptions, Trial, TrialAnswer, TrialFailure, TrialQuestion, call_limits,
     profiles_in_order,
 };
 use myclaw_engine::{ActiveModel, cleaned_name, written_call};
@@ -82,8 +82,12 @@ async fn run_trial(
     let model = &active.model;
     let stored = config.home.stored_keys(&config.agent);
     let profile = profiles_in_order(active, &stored, now_ms()).into_iter().next();
-    let question =
-        Question { text: QUESTION, picture: None, tools: &[report_tool()], max_output: MAX_OUTPUT };
+    let question = TrialQuestion {
+        text: QUESTION,
+        picture: None,
+        tools: &[report_tool()],
+        max_output: MAX_OUTPUT,
+    };
     let limits = call_limits(&config.config);
     let answer = Trial::new(config.home.http_options())
         .call(model, profile.as_ref(), question, limits, cancel)

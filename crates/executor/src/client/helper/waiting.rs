@@ -6,14 +6,14 @@ use myclaw_engine::ToolUpdate;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::backlog::{Backlog, Chunk};
-use crate::protocol::{CommandEnd, MAX_PIECE_BYTES, Outcome, Reply, check_update, decode};
+use crate::protocol::{CallOutcome, CommandEnd, MAX_PIECE_BYTES, Reply, check_update, decode};
 
 /// Somebody who waits for the end of a call or command.
 #[derive(Debug)]
 pub(in crate::client) enum Waiting {
     Call {
         updates: mpsc::Sender<ToolUpdate>,
-        result: oneshot::Sender<Outcome>,
+        result: oneshot::Sender<CallOutcome>,
     },
     Command(CommandEvents),
     /// A command that runs next to the helper and ends with it. Nobody replies to it; the sender is dropped with the

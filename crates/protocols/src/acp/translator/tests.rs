@@ -27,7 +27,7 @@ fn text(delta: &str) -> AgentRunEvent {
 #[test]
 fn a_call_that_never_ends_has_failed_when_the_turn_is_over() {
     let mut translator = translator(true);
-    translator.begin(Work::Turn);
+    translator.begin(SessionWork::Turn);
     let started = json_of(&translator.translate(&tool_start("call_1")));
     let over = json_of(
         &translator.end(&Err(AgentError::new(FailureClass::Aborted, "aborted")), Next::Idle),
@@ -46,7 +46,7 @@ fn a_call_that_never_ends_has_failed_when_the_turn_is_over() {
 #[test]
 fn each_attempt_is_a_message_of_its_own_and_blocks_stand_apart() {
     let mut translator = translator(true);
-    translator.begin(Work::Turn);
+    translator.begin(SessionWork::Turn);
     let mut ids = Vec::new();
     for _attempt in 0..2 {
         let start = AgentRunEvent::LlmStart {
@@ -68,7 +68,7 @@ fn a_failure_before_another_turn_is_reported() {
     let failure = || Err(AgentError::new(FailureClass::Internal, "it broke"));
     for (next, reported) in [(Next::GoesOn, 1), (Next::Idle, 0)] {
         let mut translator = translator(true);
-        translator.begin(Work::Turn);
+        translator.begin(SessionWork::Turn);
         let updates = json_of(&translator.end(&failure(), next));
         assert_eq!(updates.len(), reported, "{updates:?}");
         assert!(updates.iter().all(|update| update["severity"] == "error"));
@@ -79,10 +79,10 @@ fn a_failure_before_another_turn_is_reported() {
 fn notices_wait_for_a_turn_where_the_client_has_no_place_for_them() {
     let mut plain = translator(false);
     assert_eq!(plain.notice(NoticeSeverity::Warning, "careful".to_owned()), None);
-    let updates = json_of(&plain.begin(Work::Turn));
+    let updates = json_of(&plain.begin(SessionWork::Turn));
     assert_eq!(updates[0]["sessionUpdate"], "agent_thought_chunk");
     assert_eq!(updates[0]["content"]["text"], "careful\n\n");
-    assert_eq!(plain.begin(Work::Turn), []);
+    assert_eq!(plain.begin(SessionWork::Turn), []);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_compaction_that_is_aborted_or_fails_says_so() {
         (AgentError::new(FailureClass::Internal, "no model"), "failed"),
     ] {
         let mut translator = translator(true);
-        let begun = json_of(&translator.begin(Work::Compaction));
+        let begun = json_of(&translator.begin(SessionWork::Compaction));
         assert_eq!(begun[0]["status"], "in_progress");
         let over = json_of(&translator.end(&Err(error), Next::Idle));
         assert_eq!(over[0]["compactionId"], begun[0]["compactionId"]);
