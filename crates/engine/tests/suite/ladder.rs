@@ -1,12 +1,9 @@
 //! Sessions that do not fit: every rung makes the request smaller, and an overflow never blocks a session forever.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Bench, asks_for_summary, engine, run_agent};
+use crate::common::{Bench, asks_for_summary, engine, run_agent};
 use myclaw_config::ContextPruning;
 use myclaw_engine::CompactionReport;
 use myclaw_testkit::{RecordedRequest, Reply, Script, Step, WireFormat};

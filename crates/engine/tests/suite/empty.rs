@@ -1,12 +1,9 @@
 //! Answers without text: empty ones, those that are cut before any text, and failed attempts of which nothing was shown.
 //! Their cost counts.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::sync::Arc;
 
-use common::{Bench, run_agent};
+use crate::common::{Bench, run_agent};
 use myclaw_engine::RunError;
 use myclaw_llm::StopReason;
 use myclaw_testkit::{Reply, Script, Step, Stop, WireFormat};

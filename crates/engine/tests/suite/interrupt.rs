@@ -1,11 +1,8 @@
 //! Messages that stop the active run. Their sender reaches it only through the session's inbox.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::sync::Arc;
 
-use common::{Bench, engine};
+use crate::common::{Bench, engine};
 use myclaw_config::{DeliveryMode, QueueConfig, QueueMode};
 use myclaw_engine::{Arrival, RunError, RunParams, SessionInbox};
 use myclaw_llm::ContentBlock;

@@ -1,9 +1,6 @@
 //! The limits of a run: each ends the run with a summary, and the result names it.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
-mod common;
-
-use common::Bench;
+use crate::common::Bench;
 use myclaw_engine::{Bound, RunResult};
 use myclaw_testkit::{RecordedRequest, Reply, Script, Step, WireFormat, validate_pairing};
 use serde_json::json;
@@ -62,7 +59,7 @@ async fn a_limit_on_money_says_that_it_cannot_apply_to_a_model_without_a_price()
         .await;
         let mut params = bench.params("go");
         params.models[0].model.price = None;
-        let result = common::run_agent(params).await.unwrap();
+        let result = crate::common::run_agent(params).await.unwrap();
         assert_eq!(result.bound, Some(Bound::MaxIterations));
         assert_eq!(result.usage.cost.unpriced_calls, 4, "three calls and the summary");
         let notices = bench.events_named("notice");

@@ -1,12 +1,9 @@
 //! State that outlives a run: the outcomes of keys, and the key and the model with which the next run begins.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use common::{Bench, EchoTool, run_agent};
+use crate::common::{Bench, EchoTool, run_agent};
 use myclaw_auth::{AuthFile, AuthStore, FailureReason};
 use myclaw_engine::{ActiveModel, AuthProfile, RunError, RunParams, RunResult};
 use myclaw_llm::Model;

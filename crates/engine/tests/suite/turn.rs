@@ -1,8 +1,6 @@
 //! A turn from message to reply, over both wire formats, with whole requests and the whole transcript checked.
 
-mod common;
-
-use common::{Bench, run_agent};
+use crate::common::{Bench, run_agent};
 use myclaw_engine::RunParams;
 use myclaw_testkit::{Reply, Step, Stop, WireFormat};
 use serde_json::json;

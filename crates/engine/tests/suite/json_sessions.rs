@@ -1,10 +1,8 @@
 //! A run over another store of sessions than the log of JSON lines.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{Bench, engine};
+use crate::common::{Bench, engine};
 use myclaw_engine::RunParams;
 use myclaw_session::{JsonSessions, Sessions};
 use myclaw_testkit::{Reply, WireFormat};

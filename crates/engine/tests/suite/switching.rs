@@ -1,14 +1,10 @@
 //! A session that continues with another model: each format accepts what each other one recorded, and the log does not
 //! change.
 
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that uses it")]
-
-mod common;
-
 use std::fs;
 use std::sync::Arc;
 
-use common::{Bench, run_agent};
+use crate::common::{Bench, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{ActiveModel, RunParams, Tool, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::wire::encode;

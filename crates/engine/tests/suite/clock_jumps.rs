@@ -1,13 +1,10 @@
 //! Clocks that jump, forward and back, while a session continues.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::{Bench, FastClock, run_agent};
+use crate::common::{Bench, FastClock, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
     Bound, RunParams, SessionInbox, Tool, ToolError, ToolInvocation, ToolOutput, WhenIdle,

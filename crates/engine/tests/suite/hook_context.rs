@@ -1,11 +1,8 @@
 //! Hooks on what is sent, on compactions, and under an abort.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{Bench, engine, run_agent};
+use crate::common::{Bench, engine, run_agent};
 use futures_util::future::{BoxFuture, pending};
 use myclaw_engine::{
     AgentStart, CompactionReason, CompactionReport, CompactionVerdict, Hook, HookError,

@@ -1,11 +1,8 @@
 //! Failover between keys, and the overflow ladder.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::time::Duration;
 
-use common::Bench;
+use crate::common::Bench;
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};
 

@@ -1,9 +1,7 @@
 //! The invariant of the inbox: an acknowledged message is in the session exactly once, whichever run or sender is
 //! dropped at whatever point. `MYCLAW_CASES` sets the number of random schedules.
 
-mod common;
-
-use common::{Bench, run_agent};
+use crate::common::{Bench, run_agent};
 use myclaw_engine::{RunError, RunParams, SessionInbox, WhenIdle};
 use myclaw_llm::ContentBlock;
 use myclaw_session::{EntryId, QueuedKind};

@@ -2,11 +2,8 @@
 //! answer, with every number of keys and models left; and how the run ends.
 //!
 //! The expected course comes from a table of rules that knows nothing of the engine.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
-mod common;
-
-use common::{Bench, run_agent};
+use crate::common::{Bench, run_agent};
 use myclaw_engine::{ActiveModel, AuthProfile, RunError, RunParams};
 use myclaw_llm::{ErrorClass, Model};
 use myclaw_testkit::{RecordedRequest, Reply, Script, Step, TempHome, WireFormat};

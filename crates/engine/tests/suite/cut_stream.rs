@@ -1,15 +1,12 @@
 //! A stream with a tool call, cut after every single byte: each run ends in the same message or in one classified
 //! error, no call runs twice, and the session continues.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::StreamExt as _;
 
-use common::{Bench, EchoTool, run_agent};
+use crate::common::{Bench, EchoTool, run_agent};
 use myclaw_engine::{RunError, RunParams, RunResult};
 use myclaw_testkit::{Reply, Script, Step, TempHome, WireFormat};
 use serde_json::{Value, json};

@@ -1,13 +1,10 @@
 //! Defects that heavy use showed, each with a test: lost messages and tasks, calls that were not repeated, limits.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{Bench, EchoTool, asks_for_summary, engine, run_agent};
+use crate::common::{Bench, EchoTool, asks_for_summary, engine, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_config::ContextPruning;
 use myclaw_engine::{Clock, RunParams};

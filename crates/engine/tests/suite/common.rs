@@ -1,48 +1,42 @@
 //! A run against the scripted server, with a clock that never sleeps for real and tools whose behaviour a test sets.
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that uses it")]
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::allow_attributes,
-    reason = "each test file uses a part of it"
-)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use myclaw_agent::{Home, SessionConfig, SessionOptions};
-use myclaw_config::{Config, Environment, Paths};
+use myclaw_auth::{AuthStore, CooldownRules, KeyResolver};
+use myclaw_config::{Config, Paths, ThinkingDefault};
 use myclaw_engine::{
-    ActiveModel, AuthProfile, Clock, Engine, RunError, RunEvent, RunParams, RunResult, Tool,
-    ToolError, ToolInvocation, ToolOutput,
+    ActiveModel, AuthProfile, Clock, ConfigKeys, CutAnswers, Engine, Providers, RefusalRule,
+    RunError, RunEvent, RunParams, RunResult, RunRules, RunStores, Tool, ToolError, ToolInvocation,
+    ToolOutput,
 };
 use myclaw_llm::{
-    Api, ContentBlock, HttpOptions, InputKind, Model, Price, Quirks, ThinkingLevels, ToolSchema,
-    Variables,
+    Api, CallLimits, ContentBlock, HttpOptions, HttpProvider, InputKind, Model, Price, Provider,
+    Quirks, ThinkingLevels, ToolSchema, Variables,
 };
-use myclaw_session::SessionKey;
+use myclaw_session::{DaySpending, PeerKind, SessionKey, SessionStore, SideFiles};
 use myclaw_testkit::{ModelServer, RecordedRequest, Script, TempHome, WireFormat};
 use serde_json::{Value, json};
 
 /// A home, a server, and what the run is given.
-pub struct Bench {
-    pub home: TempHome,
-    pub server: ModelServer,
-    pub format: WireFormat,
-    pub clock: Arc<FastClock>,
-    pub events: Arc<Mutex<Vec<RunEvent>>>,
-    pub config: Config,
-    pub profiles: Vec<&'static str>,
-    pub context_window: u64,
+pub(crate) struct Bench {
+    pub(crate) home: TempHome,
+    pub(crate) server: ModelServer,
+    pub(crate) format: WireFormat,
+    pub(crate) clock: Arc<FastClock>,
+    pub(crate) events: Arc<Mutex<Vec<RunEvent>>>,
+    pub(crate) config: Config,
+    pub(crate) profiles: Vec<&'static str>,
+    pub(crate) context_window: u64,
 }
 
 /// Time that passes only when someone sleeps.
 #[derive(Default)]
-pub struct FastClock {
-    pub now_ms: AtomicU64,
-    pub sleeps: Mutex<Vec<Duration>>,
+pub(crate) struct FastClock {
+    pub(crate) now_ms: AtomicU64,
+    pub(crate) sleeps: Mutex<Vec<Duration>>,
 }
 
 impl Clock for FastClock {
@@ -59,7 +53,7 @@ impl Clock for FastClock {
 }
 
 impl Bench {
-    pub async fn new(format: WireFormat, script: impl Into<Script>) -> Self {
+    pub(crate) async fn new(format: WireFormat, script: impl Into<Script>) -> Self {
         Self {
             home: TempHome::new(),
             server: ModelServer::start(script).await,
@@ -72,7 +66,7 @@ impl Bench {
         }
     }
 
-    pub fn model(&self) -> Model {
+    pub(crate) fn model(&self) -> Model {
         let (api, provider, base_url) = match self.format {
             WireFormat::AnthropicMessages => {
                 (Api::AnthropicMessages, "anthropic", self.server.url().to_owned())
@@ -105,7 +99,7 @@ impl Bench {
         }
     }
 
-    pub fn params(&self, message: &str) -> RunParams {
+    pub(crate) fn params(&self, message: &str) -> RunParams {
         let profiles = self
             .profiles
             .iter()
@@ -123,22 +117,56 @@ impl Bench {
         }
     }
 
-    /// What the config gives for a run in a session, without its hooks and tools.
-    pub fn configured(&self, session_key: &SessionKey, models: Vec<ActiveModel>) -> RunParams {
+    /// What the config gives for a run in a session. Programs get it from the crate `agent`, which takes a minute to build and
+    /// changes with this one.
+    pub(crate) fn configured(&self, key: &SessionKey, models: Vec<ActiveModel>) -> RunParams {
         let paths = Paths::in_state_dir(self.home.state_directory());
-        let config = Arc::new(Config { paths: Some(paths.clone()), ..self.config.clone() });
-        let home = Home::new(Environment::default(), paths);
-        let options =
-            SessionOptions { session: Some(session_key.to_string()), ..SessionOptions::default() };
-        SessionConfig::new(home, config, &options).unwrap().bare_run(models)
+        let config = Config { paths: Some(paths.clone()), ..self.config.clone() };
+        let agent = config.resolve_agent(None).unwrap();
+        let sessions = Arc::new(SessionStore::new(paths.sessions_dir()));
+        let stores = RunStores {
+            side_files: Arc::clone(&sessions) as Arc<dyn SideFiles>,
+            sessions,
+            spending: Arc::new(DaySpending::new(paths.state_dir().join("usage.json"))),
+            keys: Some(AuthStore::in_agent_dir(&paths.agent_dir(&agent.id))),
+        };
+        let parts = key.parts();
+        let thinking = agent.thinking.map(ThinkingDefault::as_str);
+        let rules = RunRules {
+            thinking: thinking.and_then(|level| level.parse().ok()).unwrap_or_default(),
+            max_iterations: agent.max_iterations,
+            max_retries: agent.max_retries,
+            cut_answers: CutAnswers::default(),
+            max_tool_result_chars: agent.max_tool_result_chars,
+            workspace_only: config.tools.fs.workspace_only,
+            closed: Arc::default(),
+            known_secrets: Arc::default(),
+            compaction: agent.compaction,
+            refusals: RefusalRule::default(),
+            context_pruning: agent.context_pruning,
+            history_limit: config
+                .history_limit(&parts.channel, parts.peer_kind == PeerKind::Direct),
+            limits: agent.limits,
+            steering: agent.steering_mode,
+            follow_ups: agent.follow_up_mode,
+            quiet: Duration::from_millis(config.messages.queue.debounce_ms),
+            lanes: config.agents.defaults.lanes,
+            call: CallLimits::default(),
+            time_zone: agent.user_timezone,
+            cooldowns: CooldownRules::from(&config.auth.cooldowns),
+            config_keys: ConfigKeys::new(move |bound| {
+                config.deciding_key(&agent.id, bound.config_key()).to_string()
+            }),
+        };
+        RunParams::go_on(key.clone(), models, rules, stores, agent.workspace)
     }
 
-    pub async fn run(&self, message: &str) -> Result<RunResult, RunError> {
+    pub(crate) async fn run(&self, message: &str) -> Result<RunResult, RunError> {
         run_agent(self.params(message)).await
     }
 
     /// The names of the events so far, each run of equal ones once.
-    pub fn event_names(&self) -> Vec<String> {
+    pub(crate) fn event_names(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .events
             .lock()
@@ -151,7 +179,7 @@ impl Bench {
     }
 
     /// The events of a type, without their session and run.
-    pub fn events_named(&self, name: &str) -> Vec<Value> {
+    pub(crate) fn events_named(&self, name: &str) -> Vec<Value> {
         self.events
             .lock()
             .unwrap()
@@ -162,37 +190,48 @@ impl Bench {
     }
 
     /// The input tokens of each model call, as its event says.
-    pub fn input_of_events(&self) -> Vec<u64> {
+    pub(crate) fn input_of_events(&self) -> Vec<u64> {
         let events = self.events_named("llm_usage");
         events.iter().map(|event| event["usage"]["input"].as_u64().unwrap()).collect()
     }
 
     /// The rows of the only transcript, without its header and the sizes that a model refused.
-    pub fn rows(&self) -> Vec<Value> {
+    pub(crate) fn rows(&self) -> Vec<Value> {
         let rows = self.home.only_transcript().into_iter().skip(1);
         rows.filter(|row| row["type"] != "refusal").collect()
     }
 }
 
 /// An engine that calls the models of a [`Bench`].
-pub fn engine() -> Engine {
+pub(crate) fn engine() -> Engine {
     let variables = Variables::from_process();
-    myclaw_agent::engine(HttpOptions { variables, ..HttpOptions::default() })
+    let keys = KeyResolver::new(variables.iter());
+    let http = HttpProvider::new(HttpOptions { variables, ..HttpOptions::default() });
+    Engine::new(Http(http.with_access(myclaw_llm_cloud::access())), keys)
+}
+
+/// The providers of models behind HTTP.
+struct Http(HttpProvider);
+
+impl Providers for Http {
+    fn provider(&self, _model: &Model) -> &dyn Provider {
+        &self.0
+    }
 }
 
 /// Runs one turn.
-pub async fn run_agent(params: RunParams) -> Result<RunResult, RunError> {
+pub(crate) async fn run_agent(params: RunParams) -> Result<RunResult, RunError> {
     engine().run(params).await
 }
 
 /// Gives its `text` argument back. `text: "wait"` waits for the abort, `"fail"` fails, `"long"` gives 60,000 characters.
-pub struct EchoTool {
+pub(crate) struct EchoTool {
     schema: ToolSchema,
-    pub runs: Arc<AtomicU64>,
+    pub(crate) runs: Arc<AtomicU64>,
 }
 
 impl EchoTool {
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self {
             schema: ToolSchema {
                 name: name.to_owned(),
@@ -238,6 +277,6 @@ impl Tool for EchoTool {
 }
 
 /// A request for a summary offers no tools.
-pub fn asks_for_summary(request: &RecordedRequest) -> bool {
+pub(crate) fn asks_for_summary(request: &RecordedRequest) -> bool {
     request.json()["tools"].is_null()
 }

@@ -1,10 +1,6 @@
 //! The thinking level: the requested one, else that of the config, else `high`, as far as the model offers it.
 
-#![expect(clippy::unwrap_used, reason = "a helper that fails fails the test that uses it")]
-
-mod common;
-
-use common::{Bench, run_agent};
+use crate::common::{Bench, run_agent};
 use myclaw_engine::ActiveModel;
 use myclaw_llm::{Model, ThinkingLevel};
 use myclaw_testkit::{Reply, Script, WireFormat};

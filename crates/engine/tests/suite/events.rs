@@ -1,12 +1,9 @@
 //! What every run reports, however it ends: its session and run, one begin, one end, and the texts that the model reads.
-#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
-
-mod common;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Bench, EchoTool, run_agent};
+use crate::common::{Bench, EchoTool, run_agent};
 use myclaw_session::{LockWait, SessionKey, SessionStore};
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::{Value, json};

@@ -1,12 +1,9 @@
 //! Aborts and interruptions: whatever is cut off, the session can be loaded and its next request is valid.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use common::{Bench, EchoTool, run_agent};
+use crate::common::{Bench, EchoTool, run_agent};
 use myclaw_engine::RunParams;
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::json;

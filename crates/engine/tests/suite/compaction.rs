@@ -1,12 +1,9 @@
 //! Which model writes a summary, and what happens to the session if none can.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{Bench, asks_for_summary, engine, run_agent};
+use crate::common::{Bench, asks_for_summary, engine, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
     ActiveModel, AuthProfile, CompactionOutcome, CompactionReport, CompactionVerdict, Hook,

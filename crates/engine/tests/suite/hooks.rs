@@ -1,11 +1,8 @@
 //! Hooks: gates that block or change, observers that only look, and what happens when one fails.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{Bench, run_agent};
+use crate::common::{Bench, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
     AgentStart, Hook, HookError, PendingToolCall, PreparedCall, RunError, RunParams, RunResult,

@@ -1,11 +1,9 @@
 //! Lanes: the order of runs, and that a finished run leaves no state behind.
 
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use common::{Bench, engine};
+use crate::common::{Bench, engine};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use myclaw_config::LaneWidths;

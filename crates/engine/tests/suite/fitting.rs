@@ -1,12 +1,9 @@
 //! What is summarised when a session meets a smaller model, many results at once, or a model that writes no summary.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{Bench, EchoTool, asks_for_summary, engine, run_agent};
+use crate::common::{Bench, EchoTool, asks_for_summary, engine, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{RunError, RunParams, Tool, ToolError, ToolInvocation, ToolOutput};
 use myclaw_llm::ToolSchema;

@@ -1,11 +1,8 @@
 //! Calls that need an approval: asked once, answered in every way, and refused by runs that cannot ask.
-#![expect(clippy::unwrap_used, reason = "a test that fails may panic")]
-
-mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{Bench, EchoTool, run_agent};
+use crate::common::{Bench, EchoTool, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
     AlwaysScope, Approval, ApprovalRequest, ApprovalTerms, Approver, CallArguments, CallSubject,

@@ -1,12 +1,9 @@
 //! Messages to a running turn: each is taken once, at the right place.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Bench, run_agent};
+use crate::common::{Bench, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_config::{DeliveryMode, DropPolicy, QueueConfig, QueueMode};
 use myclaw_engine::{

@@ -1,11 +1,8 @@
 //! The keys that the program knows leave a tool in no way.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
-
-mod common;
 
 use std::sync::Arc;
 
-use common::{Bench, EchoTool, run_agent};
+use crate::common::{Bench, EchoTool, run_agent};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
     Hook, HookError, PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolOutput,

@@ -1,8 +1,6 @@
 //! The result in the form for embedding programs: payloads, and facts about the run.
 
-mod common;
-
-use common::{Bench, engine};
+use crate::common::{Bench, engine};
 use myclaw_engine::RunError;
 use myclaw_session::SessionStore;
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
