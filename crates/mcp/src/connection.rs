@@ -182,7 +182,7 @@ impl Connection {
         let failure =
             match initialize(http.exchange(), &|revision| http.speak(Some(revision))).await {
                 Ok(agreed) => {
-                    http.listen();
+                    http.listen().await;
                     return Ok(Self::new(Transport::Http(http), agreed));
                 }
                 Err(failure) => failure,

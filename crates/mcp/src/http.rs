@@ -18,7 +18,7 @@ use reqwest::{Method, Response, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
@@ -36,6 +36,9 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 const NOTE_LIMIT: Duration = Duration::from_secs(10);
 /// Messages without an answer that wait to be sent.
 const NOTES: usize = 64;
+/// How long requests wait for the stream of what nobody has asked for. Most servers send the head of their answer at once, and
+/// those that wait for something to say cost this time once.
+const OPEN_LIMIT: Duration = Duration::from_millis(300);
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -99,10 +102,15 @@ impl Http {
         self.endpoint.agreed.lock().revision = revision.cloned();
     }
 
-    /// Opens the stream on which a server with sessions says what nobody has asked for.
-    pub(crate) fn listen(&self) {
-        let listening = tokio::spawn(Arc::clone(&self.endpoint).listen());
+    /// Opens the stream on which a server with sessions says what nobody has asked for. Some servers send the answer of a
+    /// call on a stream that is opened after it, and some measure when a stream is taken up again. So this one is open before
+    /// the first request, if the server opens it soon.
+    pub(crate) async fn listen(&self) {
+        let (is_open, opened) = oneshot::channel();
+        let listening = tokio::spawn(Arc::clone(&self.endpoint).listen(is_open));
         *self.listening.lock() = Some(AbortOnDropHandle::new(listening));
+        // What it says does not matter: without a stream the requests go on as well.
+        let _ = timeout(OPEN_LIMIT, opened).await;
     }
 }
 

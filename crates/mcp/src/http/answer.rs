@@ -8,6 +8,7 @@ use myclaw_llm::sse::SseDecoder;
 use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION, WWW_AUTHENTICATE};
 use reqwest::{Method, Response};
 use serde_json::Value;
+use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 use super::{Endpoint, LAST_EVENT};
@@ -153,9 +154,12 @@ impl Endpoint {
     }
 
     /// Reads what a server with sessions says without having been asked. Ends when the server does not do so.
-    pub(super) async fn listen(self: Arc<Self>) {
+    /// Sends `is_open` when the server has answered.
+    pub(super) async fn listen(self: Arc<Self>, is_open: oneshot::Sender<()>) {
         let mut stream = Stream::default();
         let mut opened = self.send(Method::GET, None, &[]).await;
+        // Nobody may wait any more.
+        let _ = is_open.send(());
         let mut failures = 0_u32;
         loop {
             let had = stream.last_event.clone();
