@@ -41,6 +41,10 @@ impl SessionConfig {
         {
             closed.add(&state.join(SKILLS), Opening::Reading, &mut links);
         }
+        // Models read the skills in it, and commands of the tools run the scripts that belong to them.
+        if !self.home.has_no_packages() {
+            closed.add(&self.home.packages().content(), Opening::Reading, &mut links);
+        }
         for name in &config.tools.fs.state_directories {
             closed.add(&state.join(name.trim()), Opening::Everything, &mut links);
         }

@@ -55,6 +55,8 @@ pub enum FailureClass {
     Sandbox,
     /// An MCP server does not start or does not answer, or what was approved of it cannot be read.
     Mcp,
+    /// A package cannot be fetched or kept.
+    Packages,
     /// Too many messages wait already.
     QueueFull,
     /// Nothing runs in the session that could take a message.
@@ -85,6 +87,7 @@ impl FailureClass {
             Self::Hook => "hook",
             Self::Sandbox => "sandbox",
             Self::Mcp => "mcp",
+            Self::Packages => "packages",
             Self::QueueFull => "queue_full",
             Self::NotRunning => "not_running",
             Self::Busy => "busy",

@@ -34,6 +34,7 @@ mod mode;
 mod models;
 mod outgoing;
 mod outputs;
+pub mod packages;
 pub mod permissions;
 mod plan;
 mod project;

@@ -10,6 +10,7 @@ mod project;
 mod served;
 
 use std::io;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -36,6 +37,7 @@ pub(crate) use self::confine::server_files;
 pub use self::import::{ImportSource, Imported, editor_server, read_servers};
 pub use self::offers::OfferKind;
 pub use self::project::ProjectServers;
+pub(crate) use self::project::servers_of_text;
 pub use self::served::{served_answer, served_question};
 use crate::blocking::blocking;
 use crate::confinement::own_sandbox;
@@ -76,6 +78,8 @@ pub struct ConfiguredServer {
     pub name: String,
     /// Its entry in the config.
     pub config: McpServerConfig,
+    /// The package that it belongs to.
+    package: Option<String>,
     session: SessionConfig,
     /// What is closed to tools, which is the same for all servers and takes dozens of system calls to find.
     closed: Arc<OnceLock<Arc<ClosedPaths>>>,
@@ -84,12 +88,21 @@ pub struct ConfiguredServer {
 impl SessionConfig {
     /// The MCP servers of the session's agent and of its project, by name. Blocks for the file of the project.
     pub fn mcp_servers(&self) -> Vec<ConfiguredServer> {
+        let mut packages = BTreeMap::new();
         let mut servers = self.approved_project_servers();
+        for (name, config, package) in self.package_servers() {
+            packages.insert(name.clone(), package);
+            servers.insert(name, config);
+        }
         // Nothing of a project takes the place of what the owner has set up.
-        servers.extend(self.editor_servers.clone());
-        servers.extend(self.config.mcp_servers(&self.agent.id));
+        let own = self.editor_servers.clone().into_iter();
+        for (name, config) in own.chain(self.config.mcp_servers(&self.agent.id)) {
+            packages.remove(&name);
+            servers.insert(name, config);
+        }
         let closed = Arc::default();
         let made = servers.into_iter().map(|(name, config)| ConfiguredServer {
+            package: packages.remove(&name),
             name,
             config,
             session: self.clone(),
@@ -108,7 +121,8 @@ impl SessionConfig {
         approver: Option<&Arc<dyn Approver>>,
     ) -> Result<Vec<Arc<dyn Tool>>, AgentError> {
         let has_none = self.config.mcp_servers(&self.agent.id).is_empty();
-        if has_none && self.editor_servers.is_empty() && self.project_directory().is_none() {
+        let has_none = has_none && self.editor_servers.is_empty() && self.home.has_no_packages();
+        if has_none && self.project_directory().is_none() {
             return Ok(Vec::new());
         }
         let session = self.clone();
@@ -189,6 +203,11 @@ impl ConfiguredServer {
         self.session.home.approved_servers().save(&approved).map_err(|error| {
             AgentError::new(FailureClass::Mcp, format!("the approval cannot be kept: {error}"))
         })
+    }
+
+    /// Whether it belongs to this package.
+    pub fn is_of(&self, package: &str) -> bool {
+        self.package.as_deref() == Some(package)
     }
 
     /// Whether the config offers a tool, by the name that the server gives it.
@@ -278,6 +297,9 @@ impl ConfiguredServer {
                 "the MCP server {name} has no `command` and no `url`"
             )));
         };
+        if let Some(package) = &self.package {
+            self.session.home.check_package(package)?;
+        }
         let directory = self.directory()?;
         let is_confined = self.config.sandbox.enabled.unwrap_or(true);
         let mut environment = EnvironmentPolicy::inherited();

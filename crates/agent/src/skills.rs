@@ -84,7 +84,16 @@ impl SessionConfig {
     /// # Errors
     /// A directory of the config begins with `~`, and there is no home.
     pub fn find_skills(&self) -> Result<FoundSkills, AgentError> {
-        let mut catalog = find(&self.skill_places()?, &self.machine());
+        let machine = self.machine();
+        let (owners, workspace): (Vec<Place>, Vec<Place>) =
+            self.skill_places()?.into_iter().partition(|place| place.origin == SkillOrigin::Owner);
+        let mut catalog = find(&owners, &machine);
+        // A package takes the place of nothing that the owner has, and the workspace of nothing in a package.
+        for package in self.packages() {
+            package.add_skills(&mut catalog, &machine);
+        }
+        catalog.search(&workspace, &machine);
+        catalog.sort();
         // What the agent writes into its workspace must not push the owner's skills out of the prompt.
         catalog.skills.sort_by_key(|skill| skill.origin == SkillOrigin::Workspace);
         let found = |skill: Skill| FoundSkill {
@@ -126,7 +135,10 @@ impl SessionConfig {
 
     /// Directories that may hold skills.
     pub(crate) fn skill_directories(&self) -> Result<Vec<PathBuf>, AgentError> {
-        Ok(self.skill_places()?.into_iter().map(|place| place.directory()).collect())
+        let places = self.skill_places()?.into_iter().map(|place| place.directory());
+        let packages =
+            self.packages().into_iter().filter(|package| !package.contents.skills.is_empty());
+        Ok(places.chain(packages.map(|package| package.directory)).collect())
     }
 
     /// What the requirements of skills are checked against.

@@ -28,6 +28,7 @@ mod mcp;
 mod memory;
 mod nodes;
 mod onboard;
+mod packages;
 mod policy;
 mod runner;
 mod sandbox;
@@ -59,6 +60,7 @@ pub(crate) use mcp::{AddServerArgs, ImportServersArgs, McpArgs, McpCommand, Serv
 pub(crate) use memory::{MemoryArgs, MemoryCommand, WhoseMemory};
 pub(crate) use nodes::{NodeArgs, NodesArgs, NodesCommand};
 pub(crate) use onboard::OnboardArgs;
+pub(crate) use packages::{ApprovalArgs, PackagesArgs, PackagesCommand};
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
 pub(crate) use runner::RunnerArgs;
 pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
@@ -239,6 +241,9 @@ pub(crate) enum Command {
     /// List the skills, show one, say which cannot be used
     #[command(long_about = help::SKILLS, after_long_help = help::SKILLS_EXAMPLES)]
     Skills(Later<SkillsArgs>),
+    /// Add packages of others: skills, commands, hooks, MCP servers and agents
+    #[command(long_about = help::PACKAGES, after_long_help = help::PACKAGES_EXAMPLES)]
+    Packages(Later<PackagesArgs>),
     /// Add, test, approve and list MCP servers, whose tools the agent uses
     #[command(long_about = help::MCP, after_long_help = help::MCP_EXAMPLES)]
     Mcp(Later<McpArgs>),

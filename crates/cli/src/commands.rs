@@ -26,6 +26,7 @@ pub(crate) mod memory;
 pub(crate) mod models;
 pub(crate) mod nodes;
 pub(crate) mod onboard;
+pub(crate) mod packages;
 pub(crate) mod pairing;
 pub(crate) mod policy;
 pub(crate) mod run;

@@ -77,6 +77,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Memory(args)) => commands::memory::run(&args),
         Some(Command::Models(args)) => commands::models::run(&args),
         Some(Command::Skills(args)) => commands::skills::run(&args),
+        Some(Command::Packages(args)) => commands::packages::run(&args),
         Some(Command::Mcp(args)) => commands::mcp::run(&args),
         Some(Command::Sandbox(args)) => commands::sandbox::run(&args),
         Some(Command::Auth(args)) => commands::auth::run(&args),

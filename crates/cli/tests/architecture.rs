@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use myclaw_llm::outside::harmless;
 
 /// The crates from top to bottom, each with those that it may use. The test kit is for tests of all of them.
-const CRATES: [(&str, &[&str]); 38] = [
+const CRATES: [(&str, &[&str]); 39] = [
     (
         "cli",
         &[
@@ -125,6 +125,7 @@ const CRATES: [(&str, &[&str]); 38] = [
             "executor",
             "engine",
             "memory",
+            "packages",
             "session",
             "llm-cloud",
             "llm",
@@ -152,6 +153,7 @@ const CRATES: [(&str, &[&str]); 38] = [
     ("llm-cloud", &["llm"]),
     ("llm", &["proxy"]),
     ("auth", &["exec", "config", "files"]),
+    ("packages", &["policy", "config", "skills", "files"]),
     ("policy", &["config"]),
     ("sandbox", &["exec", "files"]),
     ("speech", &["exec", "proxy", "files"]),
@@ -411,6 +413,7 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
             "agent/src/approvals/store.rs",
             "agent/src/workspace/moved.rs",
             "channels/src/matrix/encryption/rows.rs",
+            "packages/src/store.rs",
             "tui/src/clipboard.rs",
             "tui/src/editor.rs",
             "tui/src/pastes.rs",
@@ -451,6 +454,7 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
             "cli/src/commands/backup.rs",
             "agent/src/key_lookup.rs",
             "agent/src/mcp/import.rs",
+            "agent/src/packages/fetch.rs",
             "agent/src/secrets.rs",
             "channels/src/socket.rs",
             "front/src/attachments.rs",
@@ -497,10 +501,11 @@ const OWN_FILES: [(&str, &[&str]); 6] = [
     ),
 ];
 /// The crates that run outside of every sandbox and work in directories of others.
-const OUTSIDE: [&str; 15] = [
+const OUTSIDE: [&str; 16] = [
     "engine",
     "agent",
     "mcp",
+    "packages",
     "gateway",
     "delivery",
     "gateway-client",

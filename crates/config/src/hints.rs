@@ -23,8 +23,7 @@ const INSTRUCTIONS: &str =
 const SHELL: &str = "commands run with `bash`; what may run is in `tools.exec`";
 const THINKING: &str = "write it as `agents.defaults.thinkingDefault: \"low\"`";
 const PROVIDERS: &str = "write it as `models: { providers: { NAME: { … } } }`";
-const PLUGINS: &str =
-    "there are no plugins; tools of your own are skills with scripts, docs/use/skills.md";
+const PLUGINS: &str = "plugins are added with `myclaw packages add`; docs/use/packages.md";
 const COMMANDS: &str = "commands of your own are files `commands/NAME.md`; docs/use/chat.md";
 const PROFILE: &str = "put it into `authProfiles: [{ id: \"main\", apiKey: \"${NAME}\" }]`";
 const CHANNEL: &str = "a channel runs if it is in the file; take it out to stop it";

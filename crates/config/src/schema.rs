@@ -26,6 +26,7 @@ mod memory;
 mod messages;
 mod models;
 mod node;
+mod packages;
 mod persona;
 mod policy;
 mod project;
@@ -63,6 +64,7 @@ pub use models::{
     ThinkingWords,
 };
 pub use node::{NodeCommands, NodeConfig};
+pub use packages::PackagesConfig;
 pub(crate) use persona::pattern as mention_pattern;
 pub use persona::{
     GroupChatConfig, HumanDelayConfig, HumanDelayMode, IdentityConfig, MessageToolConfig,
@@ -141,6 +143,8 @@ pub struct Config {
     pub hooks: HooksConfig,
     /// Skills: directories with a `SKILL.md` that teach the agent a task.
     pub skills: SkillsConfig,
+    /// Packages of others, which `myclaw packages` adds.
+    pub packages: PackagesConfig,
     /// Projects: directories in which the agent works instead of its workspace.
     pub project: ProjectConfig,
     /// What agents remember.

@@ -35,7 +35,9 @@ pub fn expand(
     if is_builtin(name) || !word.split([':', '/']).all(is_name) {
         return None;
     }
-    let (directory, file) = find(config, word)?;
+    let Some((directory, file)) = find(config, word) else {
+        return of_package(config, word, arguments);
+    };
     let shown = directory.path().join(&file);
     let read = match is_own(config, &directory) {
         true => read_regular(&shown, MOST_BYTES),
@@ -57,6 +59,20 @@ pub fn expand(
             }
         }
         Err(error) => Err(format!("{} cannot be read: {error}", shown.display())),
+    })
+}
+
+/// The message of a command of a package: `PACKAGE:COMMAND`.
+fn of_package(
+    config: &SessionConfig,
+    word: &str,
+    arguments: &str,
+) -> Option<Result<String, String>> {
+    let (_, text) = config.package_commands().into_iter().find(|(name, _)| name == word)?;
+    let said = filled(without_front_matter(&text).trim(), arguments.trim());
+    Some(match said.trim().is_empty() {
+        true => Err(format!("/{word} needs arguments, or has no text")),
+        false => Ok(said),
     })
 }
 
@@ -96,6 +112,7 @@ pub fn names(config: &SessionConfig) -> Vec<String> {
         .filter_map(|file| {
             Some(format!("/{}", file.to_str()?.strip_suffix(".md")?.replace('/', ":")))
         })
+        .chain(config.package_commands().into_iter().map(|(name, _)| format!("/{name}")))
         .chain(requests::names())
         .collect();
     names.sort();

@@ -1,8 +1,10 @@
 //! Runs a command and reports its failures.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use myclaw_config::{CommandLine, ConfigError, Paths};
 use myclaw_engine::HookError;
 use myclaw_exec::{
@@ -18,14 +20,17 @@ const NAME_CHARS: usize = 60;
 /// Most characters of a command's standard error that are shown.
 const COMPLAINT_CHARS: usize = 300;
 
+/// Says why a command must not start, before each start.
+pub type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+
 /// A command of the config.
-#[derive(Debug)]
 pub(crate) struct Command {
     name: String,
     program: String,
     arguments: Vec<String>,
     timeout: Duration,
     environment: EnvironmentPolicy,
+    check: Option<Check>,
 }
 
 /// Whether the output of a command is its answer.
@@ -66,7 +71,15 @@ impl Command {
             arguments,
             timeout: Duration::from_secs(timeout_seconds),
             environment: EnvironmentPolicy::inherited(),
+            check: None,
         })
+    }
+
+    /// The same command, which finds the directory of its package in a variable: in a line for the shell a path with blanks
+    /// would be several words.
+    pub(crate) fn of_package(self, root: &Path, check: Check) -> Self {
+        let environment = self.environment.with("CLAUDE_PLUGIN_ROOT", root);
+        Self { environment, check: Some(check), ..self }
     }
 
     /// The command as written in the config, cut if it is long.
@@ -86,6 +99,9 @@ impl Command {
         input: &Value,
         printed: Printed,
     ) -> Result<String, HookError> {
+        if let Some(check) = &self.check {
+            check().await.map_err(HookError)?;
+        }
         let mut input = input.to_string().into_bytes();
         input.push(b'\n');
         let spec = self.spec(directory, input);

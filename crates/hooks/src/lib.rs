@@ -18,11 +18,12 @@ mod hook;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use myclaw_config::{CommandLine, Config, ConfigError, ConfigPath, Paths};
+use myclaw_config::{CommandLine, Config, ConfigError, ConfigPath, HooksConfig, Paths};
 use myclaw_engine::{Hook, HookError};
 use myclaw_exec::ExecError;
 use serde_json::Value;
 
+pub use crate::command::Check;
 use crate::command::{Command, Printed};
 use crate::hook::CommandHook;
 
@@ -45,18 +46,43 @@ pub struct RunInfo {
 /// [`ConfigError::NoPaths`] for a config that was not loaded from a file, and [`ConfigError::NoHome`] for a path that
 /// begins with `~` where there is no home.
 pub fn command_hooks(config: &Config, run: RunInfo) -> Result<Vec<Arc<dyn Hook>>, ConfigError> {
-    let mut commands = config.hooks.commands().peekable();
-    if commands.peek().is_none() {
+    if config.hooks.commands().next().is_none() {
         return Ok(Vec::new());
     }
     let paths = config.paths.as_ref().ok_or(ConfigError::NoPaths)?;
+    hooks_of(&config.hooks, paths, None, run)
+}
+
+/// The commands of a package of others, which find its directory in the variable `CLAUDE_PLUGIN_ROOT`. `check` is called
+/// before each start.
+///
+/// # Errors
+/// As for [`command_hooks`].
+pub fn package_hooks(
+    hooks: &HooksConfig,
+    paths: &Paths,
+    (root, check): (&Path, Check),
+    run: RunInfo,
+) -> Result<Vec<Arc<dyn Hook>>, ConfigError> {
+    hooks_of(hooks, paths, Some((root, check)), run)
+}
+
+fn hooks_of(
+    hooks: &HooksConfig,
+    paths: &Paths,
+    package: Option<(&Path, Check)>,
+    run: RunInfo,
+) -> Result<Vec<Arc<dyn Hook>>, ConfigError> {
     let run = Arc::new(run);
     let hook = |(event, _, entry): (_, _, myclaw_config::AnyHookCommand<'_>)| {
-        let command = Command::new(entry.command, entry.timeout_seconds, paths)?;
+        let mut command = Command::new(entry.command, entry.timeout_seconds, paths)?;
+        if let Some((root, check)) = &package {
+            command = command.of_package(root, Arc::clone(check));
+        }
         let tools = entry.tools.map(<[String]>::to_vec);
         Ok(Arc::new(CommandHook::new(event, command, tools, Arc::clone(&run))) as Arc<dyn Hook>)
     };
-    commands.map(hook).collect()
+    hooks.commands().map(hook).collect()
 }
 
 /// Runs a command of the config with `input` on its standard input, in `directory`, and gives what it printed. It is ended

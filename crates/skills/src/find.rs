@@ -1,6 +1,5 @@
 //! Finding skills in the directories that may hold them.
 
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
@@ -24,6 +23,8 @@ const MAX_DIRECTORIES: usize = 500;
 pub enum SkillOrigin {
     /// The owner of this machine: MyClaw's own directory, one that the config names, or one of another agent.
     Owner,
+    /// A package of others that the owner approved.
+    Package,
     /// The agent's workspace, into which the agent itself and downloaded programs can write.
     Workspace,
 }
@@ -76,12 +77,27 @@ impl Skill {
     /// An I/O error, also if the file is no regular one any more.
     pub fn beginning(&self, limit: u64) -> io::Result<Vec<u8>> {
         match (self.origin, self.file.strip_prefix(&self.base)) {
-            (SkillOrigin::Workspace, Ok(below)) => {
+            (SkillOrigin::Workspace | SkillOrigin::Package, Ok(below)) => {
                 read_unlinked(&SharedDirectory::open(&self.base)?, below, limit)
             }
             _ => read_regular(&self.file, limit),
         }
     }
+}
+
+/// A `SKILL.md` that the caller has read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Given {
+    /// Where it is.
+    pub file: PathBuf,
+    /// The [`SkillPlace::base`] of it.
+    pub base: PathBuf,
+    /// The name of its directory.
+    pub directory: String,
+    /// Its text.
+    pub text: String,
+    /// Who wrote it.
+    pub origin: SkillOrigin,
 }
 
 /// A directory that looks like a skill but cannot be used.
@@ -118,64 +134,89 @@ impl SkillCatalog {
 /// Reads one directory for each place and the beginning of one file for each skill; blocks while it does.
 pub fn find(places: &[SkillPlace], machine: &Machine) -> SkillCatalog {
     let mut catalog = SkillCatalog::default();
-    let mut files_by_name: HashMap<String, PathBuf> = HashMap::new();
-    // Neighbouring places have the same base, which is opened once.
-    let mut base: Option<(&Path, SharedDirectory)> = None;
-    for place in places {
-        let opened =
-            opened_base(&mut base, &place.base).and_then(|base| base.directory(&place.below));
-        let opened = match opened {
-            Ok(opened) => opened,
-            Err(error) => {
-                // Most places do not exist on most machines.
-                if error.kind() == io::ErrorKind::InvalidInput {
-                    let message = unreadable(&error);
-                    catalog.problems.push(Problem { path: place.directory(), message });
-                }
-                continue;
-            }
-        };
-        for name in subdirectories(&opened, place.origin, &mut catalog.problems) {
-            let file = opened.path().join(&name).join(SKILL_FILE);
-            let text =
-                read_beginning(&opened, &name, place.origin).map_err(|error| unreadable(&error));
-            let parse = |text: String| FrontMatter::parse(&text, &name.to_string_lossy());
-            let front_matter = match text.and_then(parse) {
-                Ok(front_matter) => front_matter,
-                Err(message) => {
-                    catalog.problems.push(Problem { path: file, message });
+    catalog.search(places, machine);
+    catalog.sort();
+    catalog
+}
+
+impl SkillCatalog {
+    /// Adds the skills in `places`, as [`find`] does, behind those that are known. Blocks.
+    pub fn search(&mut self, places: &[SkillPlace], machine: &Machine) {
+        // Neighbouring places have the same base, which is opened once.
+        let mut base: Option<(&Path, SharedDirectory)> = None;
+        for place in places {
+            let opened =
+                opened_base(&mut base, &place.base).and_then(|base| base.directory(&place.below));
+            let opened = match opened {
+                Ok(opened) => opened,
+                Err(error) => {
+                    // Most places do not exist on most machines.
+                    if error.kind() == io::ErrorKind::InvalidInput {
+                        let message = unreadable(&error);
+                        self.problems.push(Problem { path: place.directory(), message });
+                    }
                     continue;
                 }
             };
-            if let Some(other) = files_by_name.get(&front_matter.name) {
-                // Two names of the same file, as when one agent's directory links to another's, are not a conflict.
-                if !is_same_file(other, &file) {
-                    let message = format!(
-                        "the skill {} is in {} already, which counts",
-                        front_matter.name,
-                        other.display()
-                    );
-                    catalog.problems.push(Problem { path: file, message });
+            for name in subdirectories(&opened, place.origin, &mut self.problems) {
+                let file = opened.path().join(&name).join(SKILL_FILE);
+                let text = read_beginning(&opened, &name, place.origin)
+                    .map_err(|error| unreadable(&error));
+                let directory = name.to_string_lossy().into_owned();
+                let (base, origin) = (place.base.clone(), place.origin);
+                let added = text.and_then(|text| {
+                    self.add(Given { file: file.clone(), base, directory, text, origin }, machine)
+                });
+                if let Err(message) = added {
+                    self.problems.push(Problem { path: file, message });
                 }
-                continue;
             }
-            files_by_name.insert(front_matter.name.clone(), file.clone());
-            let FrontMatter { name, description, requirements, remarks } = front_matter;
-            let missing = machine.missing(&requirements);
-            catalog.skills.push(Skill {
-                name,
-                description,
-                file,
-                base: place.base.clone(),
-                origin: place.origin,
-                requirements,
-                missing,
-                remarks,
-            });
         }
     }
-    catalog.skills.sort_by(|one, other| one.name.cmp(&other.name));
-    catalog
+
+    /// Adds a skill. One with the name of a known skill is reported in the problems.
+    ///
+    /// # Errors
+    /// Its front matter cannot be read; what to change.
+    pub fn add(&mut self, given: Given, machine: &Machine) -> Result<(), String> {
+        let Given { file, base, directory, text, origin } = given;
+        let FrontMatter { name, description, requirements, remarks } =
+            FrontMatter::parse(&text, &directory)?;
+        if let Some(other) = self.get(&name).map(|skill| &skill.file) {
+            // Two names of the same file, as when one agent's directory links to another's, are not a conflict.
+            if !is_same_file(other, &file) {
+                let message =
+                    format!("the skill {name} is in {} already, which counts", other.display());
+                self.problems.push(Problem { path: file, message });
+            }
+            return Ok(());
+        }
+        let missing = machine.missing(&requirements);
+        self.skills.push(Skill {
+            name,
+            description,
+            file,
+            base,
+            origin,
+            requirements,
+            missing,
+            remarks,
+        });
+        Ok(())
+    }
+
+    /// Puts the skills into the order of their names.
+    pub fn sort(&mut self) {
+        self.skills.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+}
+
+/// The name and the description in the front matter of a text. `fallback` is its name if it says none.
+///
+/// # Errors
+/// It has no front matter, or one without a description.
+pub fn described(text: &str, fallback: &str) -> Result<(String, String), String> {
+    FrontMatter::parse(text, fallback).map(|found| (found.name, found.description))
 }
 
 /// The directory at `path`, which stays open in `known` for the next place.
@@ -198,7 +239,9 @@ fn subdirectories(
     problems: &mut Vec<Problem>,
 ) -> Vec<OsString> {
     let holds_skill = |name: &OsStr| match origin {
-        SkillOrigin::Owner => place.path().join(name).join(SKILL_FILE).symlink_metadata().is_ok(),
+        SkillOrigin::Owner | SkillOrigin::Package => {
+            place.path().join(name).join(SKILL_FILE).symlink_metadata().is_ok()
+        }
         SkillOrigin::Workspace => match place.facts(name) {
             Ok(Some(facts)) if facts.kind == EntryKind::Directory => {
                 matches!(place.facts(Path::new(name).join(SKILL_FILE)), Ok(Some(_)))
@@ -233,7 +276,9 @@ fn read_beginning(
 ) -> io::Result<String> {
     let path = Path::new(name).join(SKILL_FILE);
     let bytes = match origin {
-        SkillOrigin::Owner => read_regular(&place.path().join(path), MAX_FRONT_MATTER_BYTES)?,
+        SkillOrigin::Owner | SkillOrigin::Package => {
+            read_regular(&place.path().join(path), MAX_FRONT_MATTER_BYTES)?
+        }
         SkillOrigin::Workspace => read_unlinked(place, &path, MAX_FRONT_MATTER_BYTES)?,
     };
     Ok(text_of_bytes(&bytes))

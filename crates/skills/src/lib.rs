@@ -11,6 +11,6 @@ mod find;
 mod front_matter;
 mod machine;
 
-pub use find::{Problem, Skill, SkillCatalog, SkillOrigin, SkillPlace, find};
+pub use find::{Given, Problem, Skill, SkillCatalog, SkillOrigin, SkillPlace, described, find};
 pub use front_matter::{Requirements, without_front_matter};
 pub use machine::Machine;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use myclaw_config::McpServerConfig;
+use myclaw_config::{Environment, McpServerConfig};
 use myclaw_files::{Durability, SharedDirectory};
 use myclaw_tools::text_diff;
 use ring::digest::{SHA256, digest};
@@ -110,30 +110,38 @@ impl SessionConfig {
             }
         };
         let root = servers.path.parent().unwrap_or(Path::new("/"));
-        let source = ImportSource::ClaudeCode;
-        let found = servers_in(source, &servers.text, &servers.path, root, &self.home.environment);
-        let found = found.unwrap_or_default().into_iter();
-        let usable = found.filter_map(|server| {
-            let entry = with_values(server.entry.ok()?, &self.home.environment);
-            let mut config: McpServerConfig = serde_json::from_value(entry).ok()?;
-            let is_relative =
-                |path: &&mut String| path.contains('/') && !path.starts_with(['/', '~']);
-            for path in
-                [&mut config.command, &mut config.cwd].into_iter().flatten().filter(is_relative)
-            {
-                *path = root.join(&*path).display().to_string();
-            }
+        let mut servers = servers_of_text(&servers.text, root, &self.home.environment);
+        for config in servers.values_mut() {
             // The directory in which a server starts is one that it may change.
-            config.cwd = config.cwd.filter(|cwd| Path::new(cwd).starts_with(root));
-            Some((server.name, config))
-        });
-        usable.collect()
+            config.cwd = config.cwd.take().filter(|cwd| Path::new(cwd).starts_with(root));
+        }
+        servers
     }
 
     fn kept_project(&self, path: &Path) -> Option<Kept> {
         let document = self.home.stores().servers.approvals.read(&kept_name(path)).ok()??;
         serde_json::from_str(&document.text).ok()
     }
+}
+
+/// The servers that the text of a `.mcp.json` in `root` names, as far as they can be used.
+pub(crate) fn servers_of_text(
+    text: &str,
+    root: &Path,
+    environment: &Environment,
+) -> BTreeMap<String, McpServerConfig> {
+    let found = servers_in(ImportSource::ClaudeCode, text, &root.join(FILE), root, environment);
+    let usable = found.unwrap_or_default().into_iter().filter_map(|server| {
+        let entry = with_values(server.entry.ok()?, environment);
+        let mut config: McpServerConfig = serde_json::from_value(entry).ok()?;
+        let is_relative = |path: &&mut String| path.contains('/') && !path.starts_with(['/', '~']);
+        for path in [&mut config.command, &mut config.cwd].into_iter().flatten().filter(is_relative)
+        {
+            *path = root.join(&*path).display().to_string();
+        }
+        Some((server.name, config))
+    });
+    usable.collect()
 }
 
 fn kept_name(path: &Path) -> String {

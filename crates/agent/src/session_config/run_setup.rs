@@ -77,7 +77,8 @@ impl SessionConfig {
         params.tools.extend(browser_tool(self)?);
         params.tools.extend(self.mcp_tools(&permissions, added.approver.as_ref()).await?);
         params.skills = skills;
-        params.hooks = command_hooks(&self.config, run)?;
+        params.hooks = command_hooks(&self.config, run.clone())?;
+        params.hooks.extend(self.package_hooks(run).await?);
         params.hooks.push(Arc::new(OutputsHook {
             known: self.known_secrets(),
             directory: self.home.side_files().artifact_directory(&self.session_key),

@@ -29,6 +29,7 @@ mod gateway;
 mod keys;
 mod mcp;
 mod moved;
+mod packages;
 mod sandbox;
 mod security;
 mod sources;
@@ -158,6 +159,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.extend(check_speech(&config));
     if is_config_usable {
         checks.extend(mcp::check(&config, home));
+        checks.extend(packages::check(home));
     }
     checks.push(check_program("bash", without_bash()));
     checks.push(check_program("git", "many tasks in repositories need it"));

@@ -145,6 +145,7 @@ fn check(found: &FoundSkills) -> Result<(), CliError> {
 fn origin(origin: SkillOrigin) -> &'static str {
     match origin {
         SkillOrigin::Owner => "owner",
+        SkillOrigin::Package => "package",
         SkillOrigin::Workspace => "workspace",
     }
 }

@@ -64,6 +64,7 @@ mod modes;
 mod onboard;
 mod outside;
 mod own_rules;
+mod packages;
 mod picker;
 mod pipelines;
 mod plans;

@@ -121,6 +121,7 @@ async fn skills(
     let skill = |found: &FoundSkill| {
         let origin = match found.skill.origin {
             SkillOrigin::Owner => "owner",
+            SkillOrigin::Package => "package",
             SkillOrigin::Workspace => "workspace",
         };
         json!({

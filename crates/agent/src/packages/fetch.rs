@@ -1,0 +1,274 @@
+//! Getting a package from where it is. Nothing of it runs, and nothing is kept.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use myclaw_llm::HttpProvider;
+use myclaw_llm::access::{is_loopback, transport_error};
+use myclaw_packages::{Contents, Source, Tree, plain_name};
+use ring::digest::{SHA256, digest};
+use tokio::time::timeout;
+use url::Url;
+
+use super::{git, registry};
+use crate::blocking::blocking;
+use crate::{AgentError, FailureClass, Home, SessionConfig};
+
+/// Largest archive.
+const MAX_ARCHIVE_BYTES: u64 = 32 << 20;
+/// Time for one download.
+const DOWNLOAD_LIMIT: Duration = Duration::from_secs(120);
+const CONNECT_LIMIT: Duration = Duration::from_secs(15);
+/// Most addresses that a download is sent on to.
+const MAX_REDIRECTS: usize = 5;
+
+/// A package as the owner names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wanted {
+    /// A directory or an archive of this machine.
+    Path(PathBuf),
+    /// A repository, and a branch, tag or commit of it.
+    Git {
+        /// Its address.
+        url: String,
+        /// What of it.
+        reference: Option<String>,
+    },
+    /// A package of npm, and a version of it.
+    Npm {
+        /// Its name.
+        name: String,
+        /// A version or a tag.
+        wanted: Option<String>,
+    },
+    /// An archive.
+    Archive(Url),
+}
+
+/// A package that was fetched.
+#[derive(Debug, Clone)]
+pub struct Fetched {
+    /// Its files.
+    pub tree: Tree,
+    /// What is in it.
+    pub contents: Contents,
+    /// From where it came.
+    pub source: Source,
+    /// The name that it may have here.
+    pub name: Option<String>,
+}
+
+impl Wanted {
+    /// Reads how a package is named: `npm:NAME@VERSION`, the address of an archive or a repository (`URL#BRANCH`), else a
+    /// path, which starts in `here`.
+    ///
+    /// # Errors
+    /// It is none of these; what to write.
+    pub fn parse(text: &str, here: &Path) -> Result<Self, AgentError> {
+        if let Some(package) = text.strip_prefix("npm:") {
+            // The first character may belong to a scope.
+            let at = package.char_indices().skip(1).find(|(_, char)| *char == '@');
+            let (name, wanted) = match at {
+                Some((at, _)) => (&package[..at], Some(package[at + 1..].to_owned())),
+                None => (package, None),
+            };
+            if !registry::is_name(name) {
+                return Err(AgentError::usage(format!(
+                    "`{text}` is no package of npm; write npm:NAME or npm:@SCOPE/NAME@1.2.3"
+                )));
+            }
+            return Ok(Self::Npm { name: name.to_owned(), wanted });
+        }
+        let is_remote = ["https://", "http://", "ssh://", "git://", "file://", "git+"]
+            .iter()
+            .any(|scheme| text.starts_with(scheme));
+        let is_short = text.split_once(':').is_some_and(|(host, _)| {
+            host.contains('@') && !host.contains('/') && !here.join(text).exists()
+        });
+        if is_short {
+            return Ok(Self::repository(text));
+        }
+        if !is_remote {
+            return Ok(Self::Path(here.join(text)));
+        }
+        let text = text.strip_prefix("git+").unwrap_or(text);
+        let url = Url::parse(text)
+            .map_err(|error| AgentError::usage(format!("`{text}` is no address: {error}")))?;
+        check_address(&url)?;
+        let path = url.path().to_lowercase();
+        let is_archive = [".tar.gz", ".tgz", ".tar"].iter().any(|end| path.ends_with(end));
+        if path.ends_with(".zip") {
+            return Err(AgentError::usage(format!(
+                "{text} is a zip archive, which cannot be read; name a .tar.gz, or unpack it and name the directory"
+            )));
+        }
+        match is_archive && url.scheme().starts_with("http") {
+            true => Ok(Self::Archive(url)),
+            false => Ok(Self::repository(text)),
+        }
+    }
+
+    fn repository(text: &str) -> Self {
+        match text.split_once('#') {
+            Some((url, reference)) => {
+                Self::Git { url: url.to_owned(), reference: Some(reference.to_owned()) }
+            }
+            None => Self::Git { url: text.to_owned(), reference: None },
+        }
+    }
+
+    /// What to fetch again for an update: what was named, not what it was then.
+    pub fn again(source: &Source) -> Result<Self, AgentError> {
+        Ok(match source {
+            Source::Path { path } => Self::Path(path.clone()),
+            Source::Git { url, reference, .. } => {
+                Self::Git { url: url.clone(), reference: reference.clone() }
+            }
+            Source::Npm { name, wanted, .. } => {
+                Self::Npm { name: name.clone(), wanted: wanted.clone() }
+            }
+            Source::Archive { url, .. } => Self::Archive(
+                Url::parse(url).map_err(|error| AgentError::usage(error.to_string()))?,
+            ),
+        })
+    }
+}
+
+/// Gets a package, or the directory `subdirectory` of it.
+///
+/// # Errors
+/// It cannot be reached or read, is not what its source promised, or is no package.
+pub async fn fetch_package(
+    session: &SessionConfig,
+    wanted: &Wanted,
+    subdirectory: Option<&str>,
+) -> Result<Fetched, AgentError> {
+    let (tree, source, name) = match wanted {
+        Wanted::Path(path) => {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            let read = path.clone();
+            let tree = blocking(move || of_path(&read)).await??;
+            let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
+            (tree, Source::Path { path }, name.unwrap_or_default())
+        }
+        Wanted::Git { url, reference } => {
+            let (tree, commit) = git::fetch(url, reference.as_deref()).await?;
+            let end = url.trim_end_matches('/').trim_end_matches(".git");
+            let name = end.rsplit(['/', ':']).next().unwrap_or_default().to_owned();
+            let (url, reference) = (url.clone(), reference.clone());
+            (tree, Source::Git { url, reference, commit }, name)
+        }
+        Wanted::Npm { name, wanted } => {
+            let (tree, version, integrity) =
+                registry::fetch(session, name, wanted.as_deref()).await?;
+            let (named, wanted) = (name.clone(), wanted.clone());
+            (tree, Source::Npm { name: named, wanted, version, integrity }, name.clone())
+        }
+        Wanted::Archive(url) => {
+            let bytes = download(&session.home, url, MAX_ARCHIVE_BYTES).await?;
+            let sha256 = myclaw_files::hex(digest(&SHA256, &bytes).as_ref());
+            let tree = blocking(move || Tree::of_archive(&bytes)).await??;
+            let file = url.path().rsplit('/').next().unwrap_or_default();
+            let name = file.split(".tar").next().unwrap_or_default().trim_end_matches(".tgz");
+            (tree, Source::Archive { url: url.to_string(), sha256 }, name.to_owned())
+        }
+    };
+    let tree = match subdirectory {
+        Some(directory) => tree.below(directory),
+        None => tree,
+    };
+    if tree.is_empty() {
+        return Err(AgentError::usage(match subdirectory {
+            Some(directory) => format!("{source} has no directory {directory} with files"),
+            None => format!("{source} holds no files"),
+        }));
+    }
+    let contents = Contents::of(&tree)
+        .map_err(|error| AgentError::usage(format!("{source} is no package: {error}")))?;
+    let below =
+        subdirectory.and_then(|directory| directory.rsplit('/').find(|part| !part.is_empty()));
+    let named = contents.name.as_deref().and_then(plain_name);
+    let name = named.or_else(|| plain_name(below.unwrap_or(&name)));
+    Ok(Fetched { tree, contents, source, name })
+}
+
+fn of_path(path: &Path) -> Result<Tree, AgentError> {
+    let unreadable = |why: String| AgentError::usage(format!("{}: {why}", path.display()));
+    let tree = match path.is_dir() {
+        true => Tree::of_directory(path),
+        false => {
+            let read = myclaw_files::read_regular(path, MAX_ARCHIVE_BYTES + 1);
+            let bytes = read.map_err(|error| unreadable(format!("cannot be read: {error}")))?;
+            if bytes.len() as u64 > MAX_ARCHIVE_BYTES {
+                return Err(unreadable(too_large()));
+            }
+            Tree::of_archive(&bytes)
+        }
+    };
+    tree.map_err(|error| unreadable(error.0))
+}
+
+fn too_large() -> String {
+    format!("the archive has more than {} MiB", MAX_ARCHIVE_BYTES >> 20)
+}
+
+/// Only encrypted addresses, and those of this machine.
+pub(super) fn check_address(url: &Url) -> Result<(), AgentError> {
+    let is_open = matches!(url.scheme(), "http" | "git");
+    if is_open && !is_loopback(url) {
+        return Err(AgentError::usage(format!(
+            "{url} is not encrypted, so anybody on the way could change the package; use https:// or ssh://"
+        )));
+    }
+    Ok(())
+}
+
+/// The bytes behind an address, at most `most`.
+pub(super) async fn download(home: &Home, url: &Url, most: u64) -> Result<Vec<u8>, AgentError> {
+    let failed = |why: String| AgentError::new(FailureClass::Packages, why);
+    let loading = async {
+        let http = HttpProvider::new(home.http_options());
+        let mut url = url.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let client = http.clients().client(&url, CONNECT_LIMIT).await;
+            let client = client.map_err(|error| failed(error.message))?;
+            let request = client.get(url.clone()).header("accept", "application/json, */*");
+            let mut response = request
+                .send()
+                .await
+                .map_err(|error| failed(transport_error(&error, &url, CONNECT_LIMIT).message))?;
+            let status = response.status().as_u16();
+            if (300..400).contains(&status) {
+                let place =
+                    response.headers().get("location").and_then(|place| place.to_str().ok());
+                let next = place.and_then(|place| url.join(place).ok());
+                let next = next.ok_or_else(|| failed(format!("{url} leads to no address")))?;
+                check_address(&next)?;
+                if is_loopback(&next) && !is_loopback(&url) {
+                    return Err(failed(format!(
+                        "{url} leads to {next}, an address of this machine"
+                    )));
+                }
+                url = next;
+                continue;
+            }
+            if status != 200 {
+                return Err(failed(format!("{url} answers HTTP {status}; is the name right?")));
+            }
+            let mut bytes: Vec<u8> = Vec::new();
+            loop {
+                let chunk = response.chunk().await;
+                let chunk = chunk.map_err(|error| failed(format!("{url} broke off: {error}")))?;
+                let Some(chunk) = chunk else { return Ok(bytes) };
+                if (bytes.len() + chunk.len()) as u64 > most {
+                    return Err(failed(format!("{url} sends more than {} MiB", most >> 20)));
+                }
+                bytes.extend_from_slice(&chunk);
+            }
+        }
+        Err(failed(format!("{url} leads from one address to the next too often")))
+    };
+    timeout(DOWNLOAD_LIMIT, loading).await.unwrap_or_else(|_| {
+        Err(failed(format!("{url} took longer than {} s", DOWNLOAD_LIMIT.as_secs())))
+    })
+}
