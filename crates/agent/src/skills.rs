@@ -85,7 +85,7 @@ impl SessionConfig {
     /// A directory of the config begins with `~`, and there is no home.
     pub fn find_skills(&self) -> Result<FoundSkills, AgentError> {
         let machine = self.machine();
-        let (owners, workspace): (Vec<Place>, Vec<Place>) =
+        let (owners, workspace): (Vec<SkillPlace>, Vec<SkillPlace>) =
             self.skill_places()?.into_iter().partition(|place| place.origin == SkillOrigin::Owner);
         let mut catalog = find(&owners, &machine);
         // A package takes the place of nothing that the owner has, and the workspace of nothing in a package.
