@@ -122,6 +122,7 @@ pub use myclaw_engine::{
     SystemClock, Tool, ToolCallVerdict, ToolContext, ToolDeclaration, ToolError, ToolInvocation,
     ToolKind, ToolOutput, ToolUpdate,
 };
+pub use tokio_util::sync::CancellationToken;
 
 /// The config file and its place.
 pub mod config {
@@ -140,7 +141,7 @@ pub mod llm {
 pub mod sessions {
     pub use myclaw_session::{
         Catalog, Inbox, JsonSessions, MemorySessions, MemorySpending, OpenSession, ReadSession,
-        SessionKey, Sessions, Spending,
+        SessionError, SessionKey, Sessions, Spending, Spent,
     };
 }
 

@@ -61,6 +61,8 @@ struct Receiver {
 
 struct Connection {
     setup: ChannelSetup,
+    /// Whether no config names it, so that none removes it.
+    is_kept: bool,
     receiving: Option<Receiving>,
 }
 
@@ -86,6 +88,18 @@ impl Channels {
         Arc::new(Self { own, state, changed: Arc::new(watch::Sender::new(0)) })
     }
 
+    /// Adds a channel of the program that embeds the gateway, which no config names. Its messages are taken as the owner's:
+    /// it decides itself who may write.
+    pub fn keep(&self, channel: Arc<dyn Channel>) {
+        let account = channel.account().name().to_owned();
+        let setup =
+            ChannelSetup { channel: channel.name(), account, made: Ok(channel), fingerprint: 0 };
+        let mut state = self.state.lock();
+        state.connections.push(Connection { is_kept: true, ..Connection::new(setup) });
+        state.receive();
+        self.changed.send_modify(|count| *count += 1);
+    }
+
     /// Makes all channels receive, until `stop` fires: each as long as this process holds its account.
     pub fn receive(&self, intake: Arc<dyn Intake>, stop: CancellationToken, claims: Arc<Claims>) {
         let mut state = self.state.lock();
@@ -105,7 +119,10 @@ impl Channels {
         let mut changes = ChannelChanges::default();
         let over = {
             let mut state = self.state.lock();
-            let mut before = std::mem::take(&mut state.connections);
+            let all = std::mem::take(&mut state.connections).into_iter();
+            let (kept, mut before): (Vec<_>, Vec<_>) =
+                all.partition(|connection| connection.is_kept);
+            state.connections = kept;
             for setup in setups {
                 match before.iter().position(|connection| connection.is_for(&setup)) {
                     Some(same) => state.connections.push(before.swap_remove(same)),
@@ -299,7 +316,7 @@ impl Connection {
             let (channel, account) = (setup.channel, &setup.account);
             tracing::error!(channel, account, %reason, "the channel cannot be used");
         }
-        Self { setup, receiving: None }
+        Self { setup, is_kept: false, receiving: None }
     }
 
     fn channel(&self) -> Option<&Arc<dyn Channel>> {

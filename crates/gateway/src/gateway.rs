@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::{AgentError, Home, load_checked};
+use myclaw_channels::Channel;
 use myclaw_config::Loaded;
 use myclaw_delivery::channels::Channels;
 use myclaw_delivery::current::{Current, InForce};
@@ -296,6 +297,14 @@ impl Running {
     #[cfg(test)]
     pub(crate) fn delivery(&self) -> Arc<Delivery> {
         Arc::clone(&self.reloader.delivery)
+    }
+
+    /// Adds a channel of the program that embeds the gateway. A reload of the config leaves it alone. Its messages are taken
+    /// as the owner's: it decides itself who may write.
+    #[must_use]
+    pub fn with_channel(self, channel: Arc<dyn Channel>) -> Self {
+        self.reloader.channels.keep(channel);
+        self
     }
 
     /// Serves until it is stopped. Then takes no more messages, and gives running turns some time to finish; the next
