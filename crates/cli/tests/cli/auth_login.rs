@@ -195,13 +195,19 @@ fn an_obstacle_to_a_login_is_reported_before_it() {
     output.assert_code(0);
     assert_eq!(store(&home).expect("a store")["profiles"].as_object().expect("profiles").len(), 1);
 
-    let cases: [(Vec<&str>, &str); 4] = [
+    let cases: [(Vec<&str>, &str); 7] = [
         (login(&server, &[]), "--replace"),
         (
             vec!["auth", "add", "github-copilot", "--github", "http://a.b", "--replace"],
             "company.ghe",
         ),
-        (vec!["auth", "add", "anthropic", "--login"], "anthropic has no login"),
+        (vec!["auth", "add", "anthropic", "--login"], "Anthropic does not permit logins"),
+        (vec!["auth", "add", "google", "--login"], "Google does not permit the login"),
+        (
+            vec!["auth", "add", "openai", "--login"],
+            "OpenAI permits logins with ChatGPT to selected",
+        ),
+        (vec!["auth", "add", "mistral", "--login"], "mistral has no login"),
         (login(&server, &["--env", "X"]), "cannot be used with"),
     ];
     for (arguments, words) in cases {

@@ -18,6 +18,23 @@ const MAX_NAME: usize = 64;
 /// Most that is read from standard input: a long token has some KiB.
 const MAX_INPUT: u64 = 64 * 1024;
 
+/// The vendors that keep the logins of their plans for their own programs, and the page on which they say so (read in
+/// November 2026).
+const NOT_PERMITTED: [(&str, &str); 3] = [
+    (
+        "anthropic",
+        "Anthropic does not permit logins with a Claude plan in other programs (code.claude.com/docs/en/legal-and-compliance)",
+    ),
+    (
+        "google",
+        "Google does not permit the login of Gemini CLI in other programs (geminicli.com/docs/resources/faq)",
+    ),
+    (
+        "openai",
+        "OpenAI permits logins with ChatGPT to selected partners only (developers.openai.com/siwc)",
+    ),
+];
+
 /// Keeps a key.
 pub(super) fn run(args: &AddArgs, agent: Option<&str>) -> Result<(), CliError> {
     let keys = Keys::without_store(agent)?;
@@ -58,6 +75,9 @@ fn check_login(args: &AddArgs, provider: &str) -> Result<(), CliError> {
     let wants_login = args.login || args.github.is_some();
     if !wants_login || provider == login::PROVIDER {
         return Ok(());
+    }
+    if let Some((_, why)) = NOT_PERMITTED.iter().find(|(name, _)| *name == provider) {
+        return Err(CliError::usage(format!("{why}; `myclaw auth add {provider}` takes a key")));
     }
     Err(CliError::usage(format!(
         "{provider} has no login here; give its key, or sign in to {} with `myclaw auth add {}`",
