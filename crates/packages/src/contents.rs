@@ -319,7 +319,7 @@ fn variables(text: &str) -> Vec<String> {
 fn hosts(text: &str) -> Vec<String> {
     let behind = text.split("://").skip(1);
     let hosts = behind.map(|rest| {
-        let end = rest.find(|char: char| matches!(char, '/' | '"' | '?' | '#' | '\\' | ' '));
+        let end = rest.find(['/', '"', '?', '#', '\\', ' ']);
         rest[..end.unwrap_or(rest.len())].to_owned()
     });
     hosts.filter(|host| !host.is_empty()).collect()
