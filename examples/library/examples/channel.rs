@@ -12,7 +12,7 @@ use myclaw_channels::{
     Account, AfterInterruption, Arrival, Capabilities, Channel, Chat, Intake, Part, SendFailure,
     Sender, State,
 };
-use myclaw_gateway::{Control, Gateway};
+use myclaw_gateway::{Control, Gateway, MakeHost};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::sync::Notify;
 
@@ -40,7 +40,7 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
         waiting: AtomicUsize::new(1),
         stop: stop.clone(),
     });
-    let no_host = Box::new(|_: &_| Err("this program has no containers".to_owned()));
+    let no_host: MakeHost = Box::new(|_| Err("this program has no containers".to_owned()));
     let gateway = Gateway::start(Home::find()?, no_host).await?.with_channel(channel);
     let control = Control {
         stop,
