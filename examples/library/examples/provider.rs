@@ -58,7 +58,7 @@ impl Provider for Backwards {
             if cancel.is_cancelled() {
                 return Err(CallFailure::Aborted { partial: None });
             }
-            let said = request.messages.iter().rev().find_map(|message| match message {
+            let said = request.messages.as_slice().iter().rev().find_map(|message| match message {
                 Message::User(user) => user.content.iter().find_map(|block| match block {
                     ContentBlock::Text(text) => Some(text.text.as_str()),
                     _ => None,
