@@ -21,6 +21,11 @@ pub enum DeliveryError {
     /// The gateway is about to end.
     #[error("the gateway is about to stop; try again when it runs again")]
     Stopping,
+    /// The store has not answered in time.
+    #[error(
+        "the message could not be stored within {0} s; send it again under the same id, because it may be stored later"
+    )]
+    Late(u64),
     /// Another gateway has the session of this key now.
     #[error("the session {0} is worked on by another gateway")]
     Lost(String),

@@ -68,6 +68,10 @@ impl From<Error> for Failure {
             &SqlState::TOO_MANY_CONNECTIONS => Self::passing(format!(
                 "has no connection left ({said}); raise max_connections, or start fewer programs"
             )),
+            // This program stood still in the middle of a transaction, of which nothing was made.
+            &SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT => {
+                Self::passing(format!("has ended a connection ({said}); it is tried again"))
+            }
             &SqlState::DISK_FULL => Self::lasting(format!("has no space left ({said}); free some")),
             _ if ["08", "40", "55", "57"].iter().any(|class| state.starts_with(class)) => {
                 Self::passing(format!("does not answer now ({said}); it is tried again"))

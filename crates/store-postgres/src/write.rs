@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use crate::failure::{Failure, Kind};
 use crate::hints::Hints;
 use crate::pool::Pool;
-pub(crate) use sql::{ADD_PARTITION, PARTITION_ID};
+pub(crate) use sql::{ADD_PARTITION, BEGIN, PARTITION_ID, UNLIMITED};
 use transaction::Transaction;
 
 /// Calls that share a transaction, and bytes of their values.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use myclaw_session::{PeerKind, SessionKey};
 use myclaw_store::{Blob, Write};
@@ -14,6 +15,8 @@ use crate::ledger::{Acceptance, now_ms};
 use crate::message::{Accepted, MAX_SOURCE_ID_BYTES, MAX_TEXT_BYTES, MessageFile, NewMessage};
 use crate::rows::{Incoming, MessageId, MessageState, Origin, ReceivedFile};
 
+/// Longest wait for the store. Its source waits too, and can send the message again.
+const LONGEST: Duration = Duration::from_secs(10);
 /// How often a message is stored anew because others changed the route of its session meanwhile.
 const MOST_ROUTE_RACES: usize = 3;
 /// Most messages without an answer. Each is in memory.
@@ -23,7 +26,7 @@ const MOST_OPEN_PICTURES: usize = 64 * 1024 * 1024;
 
 impl Delivery {
     /// Step 1. When this returns, the message is on disk with its files and gets an answer or a report. The same message
-    /// again gets the same result. Runs as its own task: if the channel closes meanwhile, a
+    /// again gets the same result. Runs as its own task: if the channel closes meanwhile, or the store answers late, a
     /// stored message is still handed to its session.
     pub async fn accept_from(
         self: &Arc<Self>,
@@ -34,7 +37,10 @@ impl Delivery {
         let this = Arc::clone(self);
         let accepting =
             self.process.tasks.spawn(async move { this.accept_now(new, origin, files).await });
-        accepting.await.map_err(|error| DeliveryError::Internal(error.to_string()))?
+        match tokio::time::timeout(LONGEST, accepting).await {
+            Ok(accepted) => accepted.map_err(|error| DeliveryError::Internal(error.to_string()))?,
+            Err(_) => Err(DeliveryError::Late(LONGEST.as_secs())),
+        }
     }
 
     async fn accept_now(

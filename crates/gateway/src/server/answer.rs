@@ -48,6 +48,9 @@ pub(super) fn class_of(error: &GatewayError) -> (StatusCode, &'static str) {
         GatewayError::Delivery(DeliveryError::Full(_)) => {
             (StatusCode::TOO_MANY_REQUESTS, "queue_full")
         }
+        GatewayError::Delivery(DeliveryError::Late(_)) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "storage")
+        }
         GatewayError::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
         GatewayError::Agent(error) if error.class == FailureClass::Usage => {
             (StatusCode::BAD_REQUEST, "usage")

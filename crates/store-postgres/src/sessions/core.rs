@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join;
 use myclaw_files::now_ms;
 use myclaw_session::{
     InboxCallback, MetaPatch, SessionEntry, SessionError, SessionKey, UpdatedAt, rows,
@@ -22,6 +23,7 @@ use tokio_postgres::types::{FromSql, Type};
 use super::sql;
 use crate::failure::Failure;
 use crate::pool::{Parameter, Pool, answer};
+use crate::write::{BEGIN, UNLIMITED};
 use crate::{Address, Options, schema};
 
 /// How often inboxes that somebody watches are looked at.
@@ -171,7 +173,7 @@ impl Core {
         patch: MetaPatch,
     ) -> Result<Option<SessionEntry>, Failure> {
         let client = self.pool.get().await?;
-        answer(client.batch_execute("BEGIN")).await?;
+        answer(client.batch_execute(BEGIN)).await?;
         let name = key.as_str();
         let named: [Parameter<'_>; 2] = [(&self.partition, Type::INT8), (&name, Type::TEXT)];
         let rows = answer(client.query_typed(sql::LOCK_LISTED, &named)).await?;
@@ -201,7 +203,9 @@ impl Core {
         ];
         answer(client.execute_typed(sql::SET_LISTED, &set)).await?;
         // A change adds to sums, so one that may have been made is not made again.
-        let committed = client.batch_execute("COMMIT").await;
+        let (unlimited, committed) =
+            join(client.batch_execute(UNLIMITED), client.batch_execute("COMMIT")).await;
+        let committed = unlimited.and(committed);
         committed.map_err(|error| Failure::lasting(Failure::from(error).problem))?;
         client.give_back();
         entry.updated_at = crate::read::number(at);

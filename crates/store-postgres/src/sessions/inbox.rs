@@ -19,6 +19,8 @@ use crate::pool::{Lent, Parameter, answer};
 
 /// Longest wait of a change for the lock. A holder writes a few rows and releases it.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// After this time the server takes the lock from a holder that stands still. Whoever waits for it waits longer.
+const LONGEST_HOLD: Duration = Duration::from_secs(5);
 
 /// The inbox of a session.
 #[derive(Debug)]
@@ -97,10 +99,11 @@ impl PostgresInbox {
         };
         // No limit would be 0.
         let begin = format!(
-            "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '60s'; SET LOCAL lock_timeout = '{}ms'",
+            "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '{}s'; SET LOCAL lock_timeout = '{}ms'",
+            LONGEST_HOLD.as_secs(),
             limit.as_millis().clamp(1, 600_000)
         );
-        client.batch_execute(&begin).await?;
+        answer(client.batch_execute(&begin)).await?;
         let row_lock = match sharing {
             // Rows of messages refer to this one, and adding them is no conflict.
             Sharing::Alone => "FOR NO KEY UPDATE",

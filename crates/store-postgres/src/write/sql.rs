@@ -1,12 +1,14 @@
 //! The statements that write.
 
-/// Begins a transaction. The limits are those of the server, for a client that is gone or a lock that somebody keeps.
-pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+/// Begins a transaction of several round trips. The server keeps the limits, for a client that stands still or is gone: what it
+/// has locked is free again after two seconds, which is longer than the client needs between two statements.
+pub(crate) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
     SET LOCAL statement_timeout = '10s';
-    SET LOCAL idle_in_transaction_session_timeout = '10s';
+    SET LOCAL lock_timeout = '5s';
+    SET LOCAL idle_in_transaction_session_timeout = '2s';
     SET LOCAL synchronous_commit = on";
 /// A commit that is cancelled while it waits for a standby is one without it, so there is no limit on its time.
-pub(super) const UNLIMITED: &str = "SET LOCAL statement_timeout = 0";
+pub(crate) const UNLIMITED: &str = "SET LOCAL statement_timeout = 0";
 pub(super) const COMMIT: &str = "COMMIT";
 pub(super) const ROLLBACK: &str = "ROLLBACK";
 

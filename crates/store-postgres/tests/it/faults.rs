@@ -193,6 +193,35 @@ fn a_commit_that_nobody_can_answer_for_is_reported_as_unknown() {
     });
 }
 
+/// What a program has locked that stands still in the middle of a transaction is free soon. It goes on when it wakes.
+#[test]
+fn a_program_that_stands_still_holds_no_other_one_up() {
+    let Some(server) = server() else { return };
+    block_on(async {
+        let url = database(server).await;
+        let ids = ["first", "held", "other"].map(|key| RecordId::new("thing", key));
+        // The lock of the partition is there from its first write on.
+        let _ = open(&url).await.commit(Batch::of(insert(&ids[0]))).await.unwrap();
+        let proxy = Proxy::start(server.port(), b"INSERT INTO myclaw.record", |number| {
+            (number == 0).then_some(Cut::Hold)
+        });
+        let through = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port));
+        let (frozen, write) = (open(&through).await, Batch::of(insert(&ids[1])));
+        let held = tokio::spawn(async move { frozen.commit(write).await });
+        while proxy.commits.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let options = Options { patience: Duration::from_secs(6), ..Options::default() };
+        let other = open_with(&url, options).await;
+        let commit = other.commit(Batch::of(insert(&ids[2]))).await.unwrap();
+        assert!(matches!(commit, Commit::Done(_)), "{commit:?}");
+        assert!(!held.is_finished());
+        proxy.is_released.store(true, Ordering::SeqCst);
+        let commit = held.await.unwrap().unwrap();
+        assert!(matches!(commit, Commit::Done(_)), "{commit:?}");
+    });
+}
+
 #[test]
 fn what_a_killed_program_was_told_is_stored_is_there() {
     let Some(server) = server() else { return };

@@ -3,8 +3,9 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 /// A commit as a simple query of the protocol: `Q`, a length, the text and a zero byte.
 pub(crate) const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
@@ -16,6 +17,8 @@ pub(crate) enum Cut {
     Before,
     /// The server carries it out, and its answer is lost.
     After,
+    /// It stays on its way until the test releases it, as from a program that stands still.
+    Hold,
 }
 
 /// Says what happens to the statement with this number.
@@ -26,6 +29,8 @@ pub(crate) struct Proxy {
     pub(crate) port: u16,
     /// Such statements so far.
     pub(crate) commits: Arc<AtomicUsize>,
+    /// Lets go what is held.
+    pub(crate) is_released: Arc<AtomicBool>,
 }
 
 impl Proxy {
@@ -35,17 +40,20 @@ impl Proxy {
         let port = listener.local_addr().unwrap().port();
         let commits = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&commits);
+        let is_released = Arc::new(AtomicBool::new(false));
+        let released = Arc::clone(&is_released);
         thread::spawn(move || {
             for client in listener.incoming() {
                 let (client, commits) = (client.unwrap(), Arc::clone(&counted));
+                let is_released = Arc::clone(&released);
                 let Ok(server) = TcpStream::connect(("127.0.0.1", to)) else { continue };
                 let (from_server, to_client) =
                     (server.try_clone().unwrap(), client.try_clone().unwrap());
                 thread::spawn(move || pass(from_server, to_client));
-                thread::spawn(move || judge(client, server, &commits, (mark, cut)));
+                thread::spawn(move || judge(client, server, (&commits, &is_released), (mark, cut)));
             }
         });
-        Self { port, commits }
+        Self { port, commits, is_released }
     }
 }
 
@@ -62,7 +70,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream) {
 fn judge(
     mut client: TcpStream,
     mut server: TcpStream,
-    commits: &AtomicUsize,
+    (commits, is_released): (&AtomicUsize, &AtomicBool),
     (mark, cut): (&[u8], Fate),
 ) {
     let mut buffer = [0; 64 * 1024];
@@ -78,7 +86,11 @@ fn judge(
             // Its answer must not come back, and the server must get it.
             let _ = client.shutdown(Shutdown::Both);
         }
-        if server.write_all(sent).is_err() || fate.is_some() {
+        while fate == Some(Cut::Hold) && !is_released.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let is_cut = fate.is_some_and(|fate| fate != Cut::Hold);
+        if server.write_all(sent).is_err() || is_cut {
             break;
         }
     }

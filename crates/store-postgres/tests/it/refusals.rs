@@ -134,6 +134,13 @@ fn a_certificate_is_verified() {
             let said = refusal(&url).await;
             assert!(said.contains("cannot prove who it is"), "{why}: {said}");
         }
+        let directory = server.directory();
+        fs::copy(directory.join("old.crt"), data.join("server.crt")).unwrap();
+        server.kill();
+        server.launch();
+        let said = refusal(&roots("ca.pem")).await;
+        assert!(said.contains("cannot prove who it is") && said.contains("expired"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
         let said = refusal(&roots("missing.pem")).await;
         assert!(said.contains("missing.pem") && said.contains("name a PEM file"), "{said}");
         let said = refusal(&roots("empty.pem")).await;
@@ -159,6 +166,10 @@ fn make_certificates(root: &Path, data: &Path) {
     fs::write(root.join("empty.pem"), "").unwrap();
     openssl(
         "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -extfile names -out server.crt",
+    );
+    // It ends in the second in which it is made.
+    openssl(
+        "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 0 -extfile names -out old.crt",
     );
     for name in ["server.key", "server.crt"] {
         fs::copy(root.join(name), data.join(name)).unwrap();

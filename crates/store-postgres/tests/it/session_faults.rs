@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use myclaw_session::{
-    Catalog as _, Keeper, LockWait, QueuedKind, QueuedMessage, SessionKey, Sessions as _,
-    TranscriptMessage,
+    Catalog as _, Keeper, LockWait, MetaPatch, QueuedKind, QueuedMessage, SessionKey,
+    Sessions as _, TranscriptMessage,
 };
 
 use crate::proxy::{Cut, Proxy};
@@ -116,6 +116,32 @@ fn a_session_that_is_open_stays_so() {
     block_on(async { connect(&url).await.batch_execute(sql).await.unwrap() });
     std::thread::sleep(Duration::from_secs(8));
     elsewhere.open(&work(), LockWait::Fail).unwrap_err();
+}
+
+/// A process that stands still while it changes the list, or holds an inbox, does not keep the session from others.
+#[test]
+fn a_process_that_stands_still_keeps_no_session() {
+    let Some(server) = server() else { return };
+    let url = block_on(database(server));
+    let home = tempfile::tempdir().unwrap();
+    let proxy = Proxy::start(server.port(), b"SET listed = $2", |number| {
+        (number == 0).then_some(Cut::Hold)
+    });
+    let through = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port));
+    let (frozen, other) = (open(&through, home.path()), open(&url, home.path()));
+    std::thread::scope(|scope| {
+        let held = scope.spawn(|| frozen.record(&work(), MetaPatch::default()).outcome);
+        while proxy.commits.load(Ordering::SeqCst) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut log = other.open(&work(), LockWait::Fail).unwrap();
+        log.push(&[user("q").into()]).unwrap();
+        assert!(!held.is_finished());
+        proxy.is_released.store(true, Ordering::SeqCst);
+        held.join().unwrap().unwrap();
+    });
+    let _held = frozen.inbox(&work()).hold_or_create().unwrap();
+    drop(other.inbox(&work()).hold_or_create().unwrap());
 }
 
 /// A sender that was cut off repeats a message that the log has taken since.
