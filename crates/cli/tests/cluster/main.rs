@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 mod chaos;
 #[path = "../gateway/client.rs"]
 mod client;
+mod files;
 #[path = "../gateway/fixture.rs"]
 #[expect(dead_code, reason = "the tests of one gateway use the rest")]
 mod fixture;
