@@ -1,178 +1,200 @@
 //! Three gateways on one database, with random faults, while clients send to all of them.
+//!
+//! A message that was acknowledged is in one log once and is answered once, and nobody writes what somebody else may write:
+//! the database itself watches that (`audit.rs`). Other tests break one safeguard each in the network between a gateway and
+//! the database, and expect that the same run notices.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use myclaw_testkit::{Random, Signal, number_from};
+use myclaw_testkit::{Random, number_from};
 use parking_lot::Mutex;
 
-use super::proxy::Proxy;
+use super::proxy::{Mark, Rewrite};
+use super::scene::{FAULTS, Fault, Scene};
 use super::*;
 
-/// Faults in a quick run.
-const DEFAULT_FAULTS: u64 = 8;
+/// Faults in a quick run: each kind once.
+const DEFAULT_FAULTS: u64 = FAULTS.len() as u64;
 /// Sessions that are talked to at the same time, each by one client.
 const SESSIONS: u64 = 4;
-const NODES: usize = 3;
 /// Longest time between two faults.
 const REST: Duration = Duration::from_millis(1_500);
-/// Longer than a lease.
-const TOO_LONG: Duration = Duration::from_millis(LEASE_MS * 3 / 2);
 /// Messages of a session that wait at most.
 const MOST_WAITING: usize = 20;
-/// Longest time in which everything is answered once the faults are over.
+/// Longest time in which everything is answered once the faults are over, and where a safeguard is broken.
 const SETTLED: Duration = Duration::from_secs(120);
+const SETTLED_IF_BROKEN: Duration = Duration::from_secs(15);
+/// Of so many messages, one is sent to two nodes at the same time.
+const PER_DOUBLE: u64 = 3;
+/// How often the fault happens that provokes what a broken safeguard lets pass.
+const PROVOCATIONS: usize = 3;
 
-/// What can happen to a node or to the database.
-#[derive(Debug, Clone, Copy)]
-enum Fault {
-    /// The process is killed, and started again.
-    Kill,
-    /// It stands still for longer than a lease.
-    Pause,
-    /// All its connections to the database break at once.
-    Break,
-    /// It does not reach the database for longer than a lease.
-    CutOff,
-    /// It is stopped gracefully, and started again.
-    Stop,
-    /// The database is killed, and started again.
-    KillDatabase,
+/// What the clients were promised: the number of each message, its session and its id.
+pub(crate) type Promised = HashMap<u64, (u64, String)>;
+
+/// The clients, one for each session.
+#[derive(Default)]
+pub(crate) struct Clients {
+    pub(crate) promised: Mutex<Promised>,
+    pub(crate) is_over: AtomicBool,
+    /// They send nothing now.
+    pub(crate) is_quiet: AtomicBool,
+    next: AtomicU64,
 }
-
-const FAULTS: [Fault; 6] =
-    [Fault::Kill, Fault::Pause, Fault::Break, Fault::CutOff, Fault::Stop, Fault::KillDatabase];
-
-/// What the clients were promised: the number of each message, and its id.
-type Promised = Mutex<HashMap<u64, String>>;
 
 #[test]
 fn every_message_is_answered_once_whatever_happens_to_nodes_and_the_database() {
     let Some((server, url)) = database() else { return };
     let faults = number_from("MYCLAW_CLUSTER_FAULTS").unwrap_or(DEFAULT_FAULTS);
-    let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_129);
-    eprintln!("seed {seed}, {faults} faults");
-    let mut random = Random::new(seed);
-    let model = model();
-    let proxies: Vec<Proxy> = (0..NODES).map(|_| Proxy::start(server.port())).collect();
-    let machines: Vec<Machine> = proxies
-        .iter()
-        .enumerate()
-        .map(|(number, proxy)| {
-            let url = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port));
-            Machine::new(&format!("node-{number}"), &url, &model)
-        })
+    let mut random = Random::new(seed());
+    // The first ones are one of each kind.
+    let faults: Vec<Fault> = (0..faults)
+        .map(|number| FAULTS.get(usize::try_from(number).unwrap()).copied())
+        .map(|kind| kind.unwrap_or_else(|| FAULTS[choice(&mut random, FAULTS.len())]))
         .collect();
-    let mut gateways: Vec<Option<Gateway>> =
-        machines.iter().map(|machine| Some(machine.start())).collect();
-    let (promised, is_over, next) =
-        (Promised::default(), AtomicBool::new(false), AtomicU64::new(0));
+    let problems = run(Scene::new(&server, &url), &faults, SETTLED);
+    assert_eq!(problems, [] as [String; 0], "seed {}", seed());
+}
+
+/// Whoever has lost a session can append to its log as long as nobody else has.
+#[test]
+fn broken_fencing_of_logs_is_noticed() {
+    let broken = Rewrite::new("epoch = $2 AND last_seq = $3", "$2 = $2 AND last_seq = $3");
+    assert_noticed(broken, Fault::Late(Mark::Append), "appends row");
+}
+
+/// A message that the log has taken can wait in the inbox again, and be in the log twice.
+#[test]
+fn a_missing_unique_constraint_is_noticed() {
+    let broken = Rewrite::new("WHERE NOT EXISTS (\n        SELECT", "WHERE true OR EXISTS (SELECT");
+    let sql = "ALTER TABLE myclaw.entry DROP CONSTRAINT entry_session_id_key";
+    assert_noticed_in(Some(sql), broken, Fault::Late(Mark::Inbox), "rows of the user");
+}
+
+/// A commit without an answer counts as made.
+#[test]
+fn a_commit_that_nobody_looks_for_is_noticed() {
+    let receipt = "SELECT EXISTS (SELECT FROM myclaw.receipt WHERE token = $1)";
+    assert_noticed(Rewrite::new(receipt, "SELECT $1 = $1"), Fault::AtCommit, "");
+}
+
+/// The database ends leases before their holders count them as lost.
+#[test]
+fn a_lease_without_a_margin_is_noticed() {
+    let lease = "SET epoch = new.epoch, owner = new.owner, lease_until = new.until";
+    let shorter = "SET epoch=new.epoch, owner=new.owner, lease_until=new.until-500";
+    assert_noticed(Rewrite::new(lease, shorter), Fault::CutOff, "without a lease");
+}
+
+/// Runs with a broken safeguard, and with the fault that shows it.
+fn assert_noticed(broken: Rewrite, fault: Fault, expected: &str) {
+    assert_noticed_in(None, broken, fault, expected);
+}
+
+/// The same, in a database that this statement has changed.
+fn assert_noticed_in(change: Option<&str>, broken: Rewrite, fault: Fault, expected: &str) {
+    let Some((server, url)) = database() else { return };
+    let scene = Scene::new(&server, &url);
+    if let Some(sql) = change {
+        scene.audit.execute(sql);
+    }
+    scene.proxies.iter().for_each(|proxy| proxy.rewrite(broken));
+    let problems = run(scene, &[fault; PROVOCATIONS], SETTLED_IF_BROKEN);
+    eprintln!("noticed: {problems:#?}");
+    assert!(problems.iter().any(|problem| problem.contains(expected)), "{problems:?}");
+}
+
+fn seed() -> u64 {
+    number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_129)
+}
+
+fn choice(random: &mut Random, of: usize) -> usize {
+    usize::try_from(random.below(of as u64)).unwrap()
+}
+
+/// Lets faults happen while clients talk. Returns what is wrong then.
+fn run(mut scene: Scene<'_>, faults: &[Fault], settled: Duration) -> Vec<String> {
+    eprintln!("seed {}, {} faults", seed(), faults.len());
+    let mut random = Random::new(seed());
+    let clients = Clients::default();
+    let machines = std::mem::take(&mut scene.machines);
     thread::scope(|scope| {
         for session in 0..SESSIONS {
-            let (machines, promised, is_over, next) = (&machines, &promised, &is_over, &next);
-            scope.spawn(move || talk(machines, session, promised, is_over, next));
+            let (machines, clients) = (&machines, &clients);
+            scope.spawn(move || talk(machines, session, clients));
         }
         // A fault that panics must not leave the clients waiting.
-        let over = Over(&is_over);
-        for number in 0..faults {
+        let over = Over(&clients.is_over);
+        for (number, fault) in faults.iter().enumerate() {
             random.pause(REST);
-            let at = usize::try_from(random.below(NODES as u64)).unwrap();
-            // The first ones are one of each kind.
-            let kind = FAULTS.get(usize::try_from(number).unwrap()).copied();
-            let fault = kind.unwrap_or_else(|| {
-                FAULTS[usize::try_from(random.below(FAULTS.len() as u64)).unwrap()]
-            });
-            eprintln!("fault {number}: {fault:?} of node {at}, {} messages", promised.lock().len());
-            match fault {
-                Fault::KillDatabase => {
-                    server.kill();
-                    random.pause(TOO_LONG);
-                    server.launch();
-                }
-                fault => {
-                    let of_node = (&machines[at], &proxies[at]);
-                    inflict(fault, of_node, &mut gateways[at], &mut random);
-                }
-            }
+            let at = choice(&mut random, machines.len());
+            eprintln!(
+                "fault {number}: {fault:?} of node {at}, {} messages",
+                clients.promised.lock().len()
+            );
+            scene.inflict(*fault, at, &machines, &clients, &mut random);
         }
         drop(over);
     });
-    let promised = promised.into_inner();
-    settle(&promised, &machines, seed);
-    gateways.into_iter().flatten().for_each(Gateway::stop);
-    let logs = exported(&machines[0]);
+    let promised = clients.promised.into_inner();
+    let mut problems = settle(&promised, &machines, settled);
+    if !problems.is_empty() && settled == SETTLED {
+        machines.iter().for_each(show_log);
+    }
+    scene.stop();
+    problems.extend(missing_rows(&promised, &machines[0]));
+    problems.extend(scene.audit.violations());
+    problems.extend(scene.late_tools(&machines));
+    if promised.len() < faults.len() {
+        problems.push(format!("only {} messages met the faults", promised.len()));
+    }
+    eprintln!("{} messages, {} model calls", promised.len(), scene.model.requests().len());
+    problems
+}
+
+/// What is not in the logs once.
+pub(crate) fn missing_rows(promised: &Promised, machine: &Machine) -> Vec<String> {
+    let (logs, mut problems) = (exported(machine), Vec::new());
     for number in promised.keys() {
         let mark = format!("<m{number}>");
         for role in ["user", "assistant"] {
             let found = count(&logs, role, &mark);
-            assert_eq!(found, 1, "seed {seed}: rows of the {role} with {mark}");
+            if found != 1 {
+                problems.push(format!("{mark} has {found} rows of the {role}"));
+            }
         }
     }
-    assert!(promised.len() as u64 > faults, "only {} messages met {faults} faults", promised.len());
-    eprintln!("{} messages, {} model calls", promised.len(), model.requests().len());
+    problems
 }
 
-/// What happens to one node.
-fn inflict(
-    fault: Fault,
-    (machine, proxy): (&Machine, &Proxy),
-    gateway: &mut Option<Gateway>,
-    random: &mut Random,
-) {
-    match fault {
-        Fault::Kill => {
-            gateway.take().unwrap().kill();
-            random.pause(TOO_LONG);
-            *gateway = Some(machine.start());
-        }
-        Fault::Pause => {
-            let child = &gateway.as_ref().unwrap().child;
-            child.signal(Signal::Pause);
-            thread::sleep(TOO_LONG);
-            child.signal(Signal::Continue);
-        }
-        Fault::Break => {
-            proxy.cut();
-            proxy.mend();
-        }
-        Fault::CutOff => {
-            proxy.cut();
-            thread::sleep(TOO_LONG);
-            proxy.mend();
-        }
-        Fault::Stop => {
-            gateway.take().unwrap().stop();
-            *gateway = Some(machine.start());
-        }
-        Fault::KillDatabase => {}
-    }
-}
-
-/// Waits until each message is answered.
-fn settle(promised: &HashMap<u64, String>, machines: &[Machine], seed: u64) {
-    let begun = Instant::now();
-    for (number, id) in promised {
-        let client = machines[usize::try_from(*number).unwrap() % NODES].client();
+/// Waits until each message is answered, and still is when it arrives once more. Returns what is not.
+pub(crate) fn settle(promised: &Promised, machines: &[Machine], settled: Duration) -> Vec<String> {
+    let (begun, mut problems) = (Instant::now(), Vec::new());
+    for (number, (session, id)) in promised {
+        let client = machines[usize::try_from(*number).unwrap() % machines.len()].client();
         let outcome = loop {
-            match client.outcome(id) {
+            match client.state_within(id, 0) {
                 Ok(outcome) if outcome["state"] != "open" => break outcome,
-                open => {
-                    let is_late = begun.elapsed() >= SETTLED;
-                    if is_late {
-                        machines.iter().for_each(show_log);
-                    }
-                    assert!(!is_late, "seed {seed}: <m{number}> stays open: {open:?}");
-                }
+                open if begun.elapsed() >= settled => break json!({"state": format!("{open:?}")}),
+                _ => thread::sleep(Duration::from_millis(50)),
             }
         };
-        if outcome["state"] != "answered" {
-            machines.iter().for_each(show_log);
+        let reply = outcome["reply"].as_str().unwrap_or_default();
+        if !reply.contains(&format!("<m{number}>")) {
+            problems.push(format!("<m{number}> has no answer: {outcome}"));
+            continue;
         }
-        assert_eq!(outcome["state"], "answered", "seed {seed}: <m{number}>: {outcome}");
-        assert!(outcome["reply"].as_str().unwrap().contains(&format!("<m{number}>")));
+        let (name, source, text) = message_of(*session, *number);
+        let again = client.send(&name, &source, &text).map_err(|error| error.to_string());
+        let state = client.state_within(id, 0).map(|outcome| outcome["state"] == "answered");
+        if again.as_ref() != Ok(id) || !state.is_ok_and(|is_answered| is_answered) {
+            problems.push(format!("<m{number}> once more is another message: {again:?}"));
+        }
     }
+    problems
 }
 
 /// Shows what a node has logged.
@@ -190,44 +212,62 @@ impl Drop for Over<'_> {
     }
 }
 
+/// The session, the id and the text of a message.
+pub(crate) fn message_of(session: u64, number: u64) -> (String, String, String) {
+    (format!("s{session}"), format!("id-{number}"), format!("<m{number}> in s{session}"))
+}
+
 /// Sends messages one after the other, each under its id to one node after the other until it is acknowledged.
-fn talk(
-    machines: &[Machine],
-    session: u64,
-    promised: &Promised,
-    is_over: &AtomicBool,
-    next: &AtomicU64,
-) {
+pub(crate) fn talk(machines: &[Machine], session: u64, clients: &Clients) {
+    let Clients { promised, is_over, is_quiet, next } = clients;
     let (mut sent, mut at): (Vec<String>, usize) = (Vec::new(), 0);
     while !is_over.load(Ordering::SeqCst) {
         let number = next.fetch_add(1, Ordering::SeqCst);
-        let (name, id, text) =
-            (format!("s{session}"), format!("id-{number}"), format!("<m{number}>"));
         let begun = Instant::now();
         let (message, client) = loop {
             at += 1;
-            let client = machines[at % NODES].client();
-            match client.send(&name, &id, &text) {
+            let client = machines[at % machines.len()].client();
+            let other = machines[(at + 1) % machines.len()].client();
+            match send(number, session, &client, &other) {
                 Ok(message) => break (message, client),
                 // It may have been stored: only the same id again is safe.
                 Err(error) => {
                     let waited = begun.elapsed();
-                    assert!(waited < PATIENCE * 2, "{text} is not acknowledged: {error}");
+                    assert!(waited < PATIENCE * 2, "<m{number}> is not acknowledged: {error}");
                     thread::sleep(Duration::from_millis(20));
                 }
             }
         };
-        promised.lock().insert(number, message.clone());
+        promised.lock().insert(number, (session, message.clone()));
         sent.push(message);
         if let Some(index) = sent.len().checked_sub(MOST_WAITING) {
             while client
-                .get(&format!("/api/messages/{}", sent[index]))
-                .is_ok_and(|(_, outcome)| outcome["state"] == "open")
+                .state_within(&sent[index], 0)
+                .is_ok_and(|outcome| outcome["state"] == "open")
                 && !is_over.load(Ordering::SeqCst)
             {
                 thread::sleep(Duration::from_millis(50));
             }
         }
         thread::sleep(Duration::from_millis(30 + number % 70));
+        while is_quiet.load(Ordering::SeqCst) && !is_over.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_millis(5));
+        }
     }
+}
+
+/// Sends a message to one node, or to two at the same time, for which it is the same message.
+fn send(number: u64, session: u64, client: &Client, other: &Client) -> std::io::Result<String> {
+    let (name, id, text) = message_of(session, number);
+    if !number.is_multiple_of(PER_DOUBLE) {
+        return client.send(&name, &id, &text);
+    }
+    let (here, there) = thread::scope(|scope| {
+        let there = scope.spawn(|| other.send(&name, &id, &text));
+        (client.send(&name, &id, &text), there.join().unwrap())
+    });
+    if let (Ok(here), Ok(there)) = (&here, &there) {
+        assert_eq!(here, there, "ids of {text}");
+    }
+    here.or(there)
 }

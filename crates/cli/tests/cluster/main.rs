@@ -4,10 +4,11 @@
 #![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
 
 use myclaw_testkit::{
-    ChildOutput, ModelServer, PostgresServer, RunningChild, Script, TempHome, WireFormat,
+    ChildOutput, ModelServer, PostgresServer, Reply, RunningChild, Script, TempHome, WireFormat,
 };
 use serde_json::{Value, json};
 
+mod audit;
 mod chaos;
 #[path = "../gateway/client.rs"]
 mod client;
@@ -18,7 +19,10 @@ mod fixture;
 mod nodes;
 mod proxy;
 mod refusals;
+mod scene;
 mod sharing;
+mod stage;
+mod surroundings;
 mod transfer;
 
 use client::Client;
@@ -107,8 +111,10 @@ fn fresh() -> u32 {
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
 }
 
-/// How many rows of this role have the mark, over all logs.
+/// How many rows of this role have the mark, over all logs. Of the assistant, they are answers.
 fn count(logs: &[(String, Vec<Value>)], role: &str, mark: &str) -> usize {
-    let rows = logs.iter().flat_map(|(_, rows)| rows);
-    rows.filter(|row| row["role"] == role && row["content"].to_string().contains(mark)).count()
+    let answer = if role == "assistant" { "re: " } else { "" };
+    let rows = logs.iter().flat_map(|(_, rows)| rows).filter(|row| row["role"] == role);
+    let texts = rows.map(|row| row["content"].to_string());
+    texts.filter(|text| text.contains(mark) && text.contains(answer)).count()
 }

@@ -72,7 +72,12 @@ impl Client {
 
     /// Waits for the end of a message.
     pub(super) fn outcome(&self, message: &str) -> io::Result<Value> {
-        let (status, answer) = self.get(&format!("/api/messages/{message}?wait=55"))?;
+        self.state_within(message, 55)
+    }
+
+    /// What has become of a message within some seconds.
+    pub(super) fn state_within(&self, message: &str, seconds: u32) -> io::Result<Value> {
+        let (status, answer) = self.get(&format!("/api/messages/{message}?wait={seconds}"))?;
         if status != 200 {
             return Err(io::Error::other(format!("{status}: {answer}")));
         }

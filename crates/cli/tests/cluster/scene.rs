@@ -1,0 +1,244 @@
+//! Three gateways, each with a network of its own to the database, and what can happen to them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use myclaw_testkit::{Random, Signal};
+use parking_lot::Mutex;
+
+use super::audit::Audit;
+use super::chaos::Clients;
+use super::proxy::{Fate, Mark, Proxy};
+use super::stage::{Stage, last_beats};
+use super::*;
+
+const NODES: usize = 3;
+/// Longer than a lease.
+const TOO_LONG: Duration = Duration::from_millis(LEASE_MS * 3 / 2);
+/// Longest wait for what a fault needs, such as a call that is under way. Without it the fault is another one.
+const PREPARED: Duration = Duration::from_secs(5);
+/// Longest time in which another node takes what one has lost.
+const TAKEN_OVER: Duration = Duration::from_secs(15);
+
+/// How long after a call to the model everything is stored that came before it, in milliseconds.
+const SETTLE_MS: u64 = 300;
+/// A tool whose last sign is younger runs.
+const RUNNING_MS: i64 = 200;
+
+/// What can happen to a node or to the database.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Fault {
+    /// The process is killed, and started again.
+    Kill,
+    /// It stands still for longer than a lease in the middle of a turn.
+    Pause,
+    /// All its connections to the database break at once.
+    Break,
+    /// It does not reach the database for longer than a lease, while it runs a tool.
+    CutOff,
+    /// It is stopped gracefully, and started again.
+    Stop,
+    /// The database is killed, and started again.
+    KillDatabase,
+    /// Connections break at commits and appends: before the database gets them, or before it can answer.
+    AtCommit,
+    /// What it writes is held up until another node has taken its session, and arrives then.
+    Late(Mark),
+}
+
+pub(crate) const FAULTS: [Fault; 10] = [
+    Fault::Kill,
+    Fault::Late(Mark::Append),
+    Fault::AtCommit,
+    Fault::Late(Mark::Inbox),
+    Fault::CutOff,
+    Fault::Late(Mark::Answer),
+    Fault::Pause,
+    Fault::Break,
+    Fault::Stop,
+    Fault::KillDatabase,
+];
+
+/// Gateways that run, and their surroundings.
+pub(crate) struct Scene<'s> {
+    server: &'s PostgresServer,
+    stage: Arc<Stage>,
+    pub(crate) model: ModelServer,
+    pub(crate) proxies: Vec<Proxy>,
+    pub(crate) machines: Vec<Machine>,
+    gateways: Vec<Option<Gateway>>,
+    pub(crate) audit: Audit,
+    /// When nodes were cut off, in milliseconds since the Unix epoch.
+    cut_off: Vec<(usize, [i64; 2])>,
+}
+
+impl<'s> Scene<'s> {
+    pub(crate) fn new(server: &'s PostgresServer, url: &str) -> Self {
+        let stage = Arc::new(Stage::default());
+        let model = stage.model();
+        let proxies: Vec<Proxy> = (0..NODES).map(|_| Proxy::start(server.port())).collect();
+        let machine = |(number, proxy): (usize, &Proxy)| {
+            let url = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port));
+            let name = format!("node-{number}");
+            let machine = Machine::new(&name, &format!("{url}?application_name={name}"), &model);
+            machine.configure(&name, &model, |config| {
+                let key = format!("key-{number}");
+                config["provider"]["authProfiles"] = json!([{"id": "primary", "apiKey": key}]);
+            });
+            machine
+        };
+        let machines: Vec<Machine> = proxies.iter().enumerate().map(machine).collect();
+        let gateways = machines.iter().map(|machine| Some(machine.start())).collect();
+        let audit = Audit::install(url);
+        Self { server, stage, model, proxies, machines, gateways, audit, cut_off: Vec::new() }
+    }
+
+    /// Stops all nodes.
+    pub(crate) fn stop(&mut self) {
+        self.gateways.drain(..).flatten().for_each(Gateway::stop);
+    }
+
+    /// What happens to one node: this one, or one that does just what the fault needs.
+    pub(crate) fn inflict(
+        &mut self,
+        fault: Fault,
+        at: usize,
+        machines: &[Machine],
+        clients: &Clients,
+        random: &mut Random,
+    ) {
+        match fault {
+            Fault::Kill => {
+                self.gateways[at].take().unwrap().kill();
+                random.pause(TOO_LONG);
+                self.gateways[at] = Some(machines[at].start());
+            }
+            Fault::Pause => {
+                let at = self.busy(&self.stage.asker).unwrap_or(at);
+                let child = &self.gateways[at].as_ref().unwrap().child;
+                child.signal(Signal::Pause);
+                thread::sleep(TOO_LONG);
+                child.signal(Signal::Continue);
+            }
+            Fault::Break => {
+                self.proxies[at].cut();
+                self.proxies[at].mend();
+            }
+            Fault::CutOff => {
+                self.stage.wants_tools.store(true, Ordering::SeqCst);
+                let at = self.busy(&self.stage.with_tool).unwrap_or(at);
+                self.stage.wants_tools.store(false, Ordering::SeqCst);
+                // The log has the call before the tool runs.
+                let runs = |beat: i64| now_ms() - beat < RUNNING_MS;
+                within(PREPARED, || last_beats(&machines[at]).iter().any(|(_, beat)| runs(*beat)));
+                let begun = now_ms();
+                self.proxies[at].cut();
+                thread::sleep(TOO_LONG);
+                self.proxies[at].mend();
+                self.cut_off.push((at, [begun, now_ms()]));
+            }
+            Fault::Stop => {
+                self.gateways[at].take().unwrap().stop();
+                self.gateways[at] = Some(machines[at].start());
+            }
+            Fault::KillDatabase => {
+                self.server.kill();
+                random.pause(TOO_LONG);
+                self.server.launch();
+            }
+            Fault::AtCommit => {
+                let fates = [Fate::CutBefore, Fate::CutAfter].repeat(3);
+                for proxy in &self.proxies {
+                    proxy.await_requests(&[Mark::Commit, Mark::Append], &fates);
+                }
+                within(PREPARED, || self.proxies.iter().all(|proxy| proxy.waiting() == 0));
+                self.proxies.iter().for_each(Proxy::release);
+            }
+            Fault::Late(mark) => self.hold_up(mark, at, clients),
+        }
+    }
+
+    fn hold_up(&self, mark: Mark, at: usize, clients: &Clients) {
+        // With more messages the next owner of a log would write at once, and what is late would have no place there.
+        clients.is_quiet.store(true, Ordering::SeqCst);
+        self.calm_down();
+        clients.is_quiet.store(false, Ordering::SeqCst);
+        let at = self.busy(&self.stage.asker).unwrap_or(at);
+        clients.is_quiet.store(mark == Mark::Append, Ordering::SeqCst);
+        // What the log gets next is the answer.
+        thread::sleep(Duration::from_millis(SETTLE_MS));
+        let (proxy, node) = (&self.proxies[at], format!("node-{at}"));
+        let losses = self.audit.losses(&node);
+        proxy.await_requests(&[mark], &[Fate::Hold]);
+        let is_held = within(PREPARED, || proxy.waiting() == 0);
+        // The next owner waits for its model, so what is late is the next thing that the log could get.
+        self.stage.is_slow.store(true, Ordering::SeqCst);
+        let is_lost = is_held && within(TAKEN_OVER, || self.audit.losses(&node) > losses);
+        // It has lost the others too by then.
+        thread::sleep(Duration::from_millis(LEASE_MS / 2));
+        eprintln!("held up at node {at}: {is_held}, taken over: {is_lost}");
+        proxy.release();
+        clients.is_quiet.store(false, Ordering::SeqCst);
+        self.stage.is_slow.store(false, Ordering::SeqCst);
+    }
+
+    /// Waits until the model is not asked any more.
+    fn calm_down(&self) {
+        let is_calm = || {
+            *self.stage.asker.lock() = None;
+            thread::sleep(Duration::from_millis(2 * SETTLE_MS));
+            self.stage.asker.lock().is_none()
+        };
+        within(TAKEN_OVER, is_calm);
+    }
+
+    /// The node that does something from now on that takes a while; `None` if none does.
+    fn busy(&self, place: &Mutex<Option<usize>>) -> Option<usize> {
+        self.stage.is_slow.store(true, Ordering::SeqCst);
+        *place.lock() = None;
+        within(PREPARED, || place.lock().is_some());
+        self.stage.is_slow.store(false, Ordering::SeqCst);
+        *place.lock()
+    }
+
+    /// Tools of nodes that were cut off which ran when another node could have their session.
+    pub(crate) fn late_tools(&self, machines: &[Machine]) -> Vec<String> {
+        let (mut late, mut count) = (Vec::new(), 0);
+        for (at, [begun, ended]) in &self.cut_off {
+            for (session, beat) in last_beats(&machines[*at]) {
+                if !(*begun..*ended).contains(&beat) {
+                    continue;
+                }
+                count += 1;
+                let ends = self.audit.lease_end(&format!("node-{at}"), &session, beat);
+                if let Some(ends) = ends.filter(|ends| beat > *ends) {
+                    late.push(format!(
+                        "a tool of {session} ran {} ms without a lease",
+                        beat - ends
+                    ));
+                }
+            }
+        }
+        eprintln!("{count} tools ran at nodes that were cut off");
+        late
+    }
+}
+
+/// Whether it happens in this time.
+fn within(time: Duration, is: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + time;
+    while !is() {
+        if Instant::now() >= end {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    i64::try_from(since.as_millis()).unwrap()
+}
