@@ -49,7 +49,7 @@ impl AgentMemory {
     }
 
     /// Removes the index, which the next search makes again.
-    pub(crate) fn remove_index(&self) -> io::Result<()> {
+    pub(crate) fn forget_index(&self) -> io::Result<()> {
         remove_index(&self.directory.join(INDEX))
     }
 }

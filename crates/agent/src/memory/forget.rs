@@ -241,7 +241,7 @@ fn carry_out(
         .add(intent.digest.as_deref(), &intent.rows)
         .map_err(failed("write down what was forgotten"))?;
     let remove = || {
-        memory.remove_index()?;
+        memory.forget_index()?;
         remove_lists(&*memory.documents)?;
         match config.resolve_agent(Some(intent.agent.as_str())) {
             Ok(agent) => home.stores().vectors.of_agent(&agent).remove(),
