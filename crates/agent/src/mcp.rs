@@ -9,8 +9,8 @@ mod offers;
 mod project;
 mod served;
 
-use std::io;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

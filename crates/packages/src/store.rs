@@ -16,7 +16,7 @@ use myclaw_files::{
     Access, Durability, LockError, LockFile, LockWait, SharedDirectory, create_private_directory,
     sync_directory,
 };
-use myclaw_skills::{Given, Machine, SkillCatalog, SkillOrigin, Problem};
+use myclaw_skills::{Given, Machine, Problem, SkillCatalog, SkillOrigin};
 use serde::{Deserialize, Serialize};
 
 use crate::{Contents, FileChange, Tree, TreeError};
