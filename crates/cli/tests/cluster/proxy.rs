@@ -1,11 +1,10 @@
-//! The network between a gateway and the database, which a test cuts, mends and delays.
+//! The network between a gateway and the database, which a test cuts, mends and holds up.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -84,8 +83,6 @@ struct Line {
     fates: Mutex<(Vec<Mark>, Vec<Fate>)>,
     is_holding: Mutex<bool>,
     released: Condvar,
-    /// How long an answer or a request is on its way.
-    latency: Mutex<Duration>,
     rewrite: Mutex<Option<Rewrite>>,
 }
 
@@ -151,10 +148,6 @@ impl Proxy {
     pub(crate) fn rewrite(&self, rewrite: Rewrite) {
         *self.line.rewrite.lock() = Some(rewrite);
     }
-
-    pub(crate) fn delay(&self, latency: Duration) {
-        *self.line.latency.lock() = latency;
-    }
 }
 
 impl Line {
@@ -201,7 +194,6 @@ impl Line {
                 }
             }
             let is_cut = matches!(fate, Some((Fate::CutBefore | Fate::CutAfter, _)));
-            thread::sleep(*self.latency.lock());
             if server.write_all(sent).is_err() || is_cut {
                 break;
             }
@@ -214,7 +206,6 @@ impl Line {
     fn answers(&self, mut server: TcpStream, mut client: TcpStream) {
         let mut buffer = [0; 64 * 1024];
         while let Ok(length @ 1..) = server.read(&mut buffer) {
-            thread::sleep(*self.latency.lock());
             // Who is not there any more misses the answer. The server still gets what was sent before.
             let _ = client.write_all(&buffer[..length]);
         }
