@@ -1,5 +1,7 @@
 //! Where the database is, and how the connection to it is protected.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
@@ -17,7 +19,10 @@ const UNCONFIRMED: Duration = Duration::from_secs(20);
 /// The address of a database. It holds the password, which no output shows.
 #[derive(Clone)]
 pub struct Address {
-    pub(crate) config: Config,
+    /// One for each host, so that each has its own time to answer.
+    pub(crate) configs: Vec<Config>,
+    /// The host that took the last connection. It is asked first: another one may not answer at all.
+    pub(crate) last: Arc<AtomicUsize>,
     pub(crate) tls: Tls,
     server: String,
 }
@@ -49,14 +54,7 @@ impl Address {
         }
         let query = rest.join("&");
         let text = if query.is_empty() { base.to_owned() } else { format!("{base}?{query}") };
-        // Messages of the library name the parameter, not its value.
-        let mut config: Config = text.parse().map_err(|error: tokio_postgres::Error| {
-            let why = std::error::Error::source(&error).map(ToString::to_string);
-            format!(
-                "the address of the database cannot be read: {}",
-                why.unwrap_or_else(|| error.to_string())
-            )
-        })?;
+        let config = config_of(&text)?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err("the address of the database names no host".to_owned());
         }
@@ -71,19 +69,23 @@ impl Address {
                 ));
             }
         };
-        config.ssl_mode(if encrypts { SslMode::Require } else { SslMode::Disable });
         let tls = if encrypts { Tls::verified(roots.as_deref())? } else { Tls::none() };
-        config
-            .target_session_attrs(TargetSessionAttrs::ReadWrite)
-            .keepalives_idle(KEEPALIVE_IDLE)
-            .keepalives_interval(KEEPALIVE_INTERVAL)
-            .keepalives_retries(3)
-            .tcp_user_timeout(UNCONFIRMED);
-        if config.get_application_name().is_none() {
-            config.application_name("myclaw");
-        }
         let server = server_of(&config);
-        Ok(Self { config, tls, server })
+        let mut configs =
+            each_host(&text).iter().map(|text| config_of(text)).collect::<Result<Vec<_>, _>>()?;
+        for config in &mut configs {
+            config
+                .ssl_mode(if encrypts { SslMode::Require } else { SslMode::Disable })
+                .target_session_attrs(TargetSessionAttrs::ReadWrite)
+                .keepalives_idle(KEEPALIVE_IDLE)
+                .keepalives_interval(KEEPALIVE_INTERVAL)
+                .keepalives_retries(3)
+                .tcp_user_timeout(UNCONFIRMED);
+            if config.get_application_name().is_none() {
+                config.application_name("myclaw");
+            }
+        }
+        Ok(Self { configs, last: Arc::default(), tls, server })
     }
 
     /// The server and the database, for people.
@@ -96,6 +98,27 @@ impl std::fmt::Debug for Address {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_tuple("Address").field(&self.server).finish()
     }
+}
+
+/// Reads an address. Messages of the library name the parameter, not its value.
+fn config_of(text: &str) -> Result<Config, String> {
+    text.parse().map_err(|error: tokio_postgres::Error| {
+        let why = std::error::Error::source(&error).map(ToString::to_string);
+        let why = why.unwrap_or_else(|| error.to_string());
+        format!("the address of the database cannot be read: {why}")
+    })
+}
+
+/// The same address with each of its hosts alone. Hosts in parameters stay together.
+fn each_host(text: &str) -> Vec<String> {
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let end = text[start..].find(['/', '?']).map_or(text.len(), |at| start + at);
+    let start = text[start..end].rfind('@').map_or(start, |at| start + at + 1);
+    let (before, after) = (&text[..start], &text[end..]);
+    if ["host=", "hostaddr=", "port="].iter().any(|name| after.contains(name)) {
+        return vec![text.to_owned()];
+    }
+    text[start..end].split(',').map(|host| format!("{before}{host}{after}")).collect()
 }
 
 /// Whether nothing of the connection leaves this machine.

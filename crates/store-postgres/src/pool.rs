@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::poll_fn;
@@ -10,14 +11,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{AsyncMessage, Client, Error, Row};
+use tokio_postgres::{AsyncMessage, Client, Connection, Error, Row, Socket};
 
 use myclaw_store::StoreError;
 
 use crate::failure::Failure;
+use crate::tls::Stream;
 use crate::{Address, Options};
 
-/// How long a connection may take to be ready.
+/// How long a connection may take to be ready, shared by the hosts of the address.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long the server may take for one answer, a commit excepted.
 pub(crate) const ANSWER: Duration = Duration::from_secs(15);
@@ -26,6 +28,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// A parameter of a statement with its type, so that the server need not be asked for it.
 pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// A connection, and what serves it.
+type Connected = (Client, Connection<Socket, Stream>);
 
 /// The connections of a store.
 pub(crate) struct Pool {
@@ -58,8 +63,8 @@ impl Pool {
     }
 
     /// The attempts of one call.
-    pub(crate) fn attempts(&self) -> Attempts {
-        Attempts { until: Instant::now() + self.patience }
+    pub(crate) fn attempts(self: &Arc<Self>) -> Attempts {
+        Attempts { until: Instant::now() + self.patience, pool: Arc::clone(self) }
     }
 
     pub(crate) async fn get(self: &Arc<Self>) -> Result<Lent, Failure> {
@@ -83,9 +88,7 @@ impl Pool {
         &self,
         notified: impl Fn(&str) + Send + 'static,
     ) -> Result<(Client, JoinHandle<()>), Failure> {
-        let connecting = self.address.config.connect(self.address.tls.clone());
-        let late = || Failure::passing("does not answer; check that it runs, and its address");
-        let (client, mut connection) = timeout(CONNECT, connecting).await.map_err(|_| late())??;
+        let (client, mut connection) = self.connect_to_any().await?;
         let served = tokio::spawn(async move {
             // The client sees the failure in its calls.
             while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await
@@ -98,6 +101,34 @@ impl Pool {
         // Also where a database is set up to lose the newest commits in a crash.
         answer(client.batch_execute("SET synchronous_commit = on")).await?;
         Ok((client, served))
+    }
+
+    /// A connection to the first host that takes writes.
+    async fn connect_to_any(&self) -> Result<Connected, Failure> {
+        let Address { configs, last, tls, .. } = &self.address;
+        // Time is left for what the connection is for.
+        let shares = u32::try_from(configs.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let longest = if shares == 2 { CONNECT } else { CONNECT.min(self.patience) / shares };
+        let (mut at, mut failures) = (last.load(Ordering::Relaxed), Vec::new());
+        for _ in configs {
+            let connecting = configs[at].connect(tls.clone());
+            match timeout(longest, connecting).await {
+                Ok(Ok(connected)) => {
+                    last.store(at, Ordering::Relaxed);
+                    return Ok(connected);
+                }
+                Ok(Err(error)) => failures.push(error.into()),
+                Err(_) => {
+                    let why = "does not answer; check that it runs, and its address";
+                    failures.push(Failure::passing(why));
+                }
+            }
+            at = (at + 1) % configs.len();
+        }
+        // What the owner has to change says more than a host that is away.
+        let most = failures.iter().position(|failure| !failure.is_passing());
+        let most = most.unwrap_or(failures.len().saturating_sub(1));
+        Err(failures.swap_remove(most))
     }
 
     /// The rows of a statement that writes nothing, or can be carried out twice. It is tried again while the database
@@ -154,6 +185,7 @@ impl Deref for Lent {
 /// The attempts of one call, until its time is over.
 pub(crate) struct Attempts {
     until: Instant,
+    pool: Arc<Pool>,
 }
 
 impl Attempts {
@@ -171,6 +203,8 @@ impl Attempts {
     /// # Errors
     /// There is no point in another, or no time.
     pub(crate) async fn after(&self, failure: Failure, server: &str) -> Result<(), StoreError> {
+        // The others may be to the same server that does not answer; each of them would cost a wait of its own.
+        self.pool.idle.lock().clear();
         if !failure.is_passing() || Instant::now() + PAUSE >= self.until {
             return Err(failure.into_error(server));
         }

@@ -42,15 +42,65 @@ impl PostgresServer {
             );
             return None;
         };
+        let server = Self::prepare(programs);
+        server.create(configuration);
+        server.launch();
+        Some(server)
+    }
+
+    fn prepare(programs: PathBuf) -> Self {
         let directory = tempfile::Builder::new().prefix("myclaw-postgres-").tempdir();
         let directory = directory.expect("a directory").keep();
         // Nobody listens on it any more when the server takes it.
         let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("a port");
         let keeper = keep(&directory, &programs);
-        let server = Self { programs, directory, port: port.port(), keeper };
-        server.create(configuration);
-        server.launch();
-        Some(server)
+        Self { programs, directory, port: port.port(), keeper }
+    }
+
+    /// A standby of this server, which then waits for it at each commit. This server stops for a moment.
+    ///
+    /// # Panics
+    /// If one of them does not start.
+    #[must_use]
+    pub fn standby(&self) -> Self {
+        let standby = Self::prepare(self.programs.clone());
+        self.control(&["--mode=fast", "stop"]);
+        let mut copy = Command::new("cp");
+        copy.arg("-R").arg(self.data()).arg(standby.data());
+        assert!(copy.status().expect("cp").success());
+        self.configure("synchronous_standby_names = '*'");
+        fs::write(standby.data().join("standby.signal"), "").expect("a file");
+        let (user, password) = LOGIN.split_once(':').expect("a login");
+        standby.configure(&format!(
+            "port = {}\nprimary_conninfo = 'host=127.0.0.1 port={} user={user} password={password}'",
+            standby.port, self.port
+        ));
+        self.launch();
+        standby.launch();
+        standby
+    }
+
+    /// Makes a standby take writes. The server that it followed must be gone for good.
+    ///
+    /// # Panics
+    /// If it is no standby.
+    pub fn promote(&self) {
+        self.control(&["--wait", "promote"]);
+    }
+
+    fn control(&self, arguments: &[&str]) {
+        let mut command = self.as_user(&self.programs.join("pg_ctl"));
+        command.arg("--pgdata").arg(self.data()).args(arguments).stdout(Stdio::null());
+        assert!(command.status().expect("pg_ctl").success(), "pg_ctl {arguments:?}");
+    }
+
+    /// Adds lines to the configuration, which the next start reads.
+    fn configure(&self, lines: &str) {
+        let path = self.data().join("postgresql.conf");
+        let file = fs::OpenOptions::new().append(true).open(path);
+        file.expect("a configuration")
+            .write_all(format!("\n{lines}\n").as_bytes())
+            .expect("a configuration");
     }
 
     /// The address of one of its databases.
@@ -134,14 +184,11 @@ impl PostgresServer {
         ]);
         let output = command.output().expect("initdb");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let lines = format!(
-            "\nlisten_addresses = '127.0.0.1'\nport = {}\nunix_socket_directories = ''\nmax_connections = 100\n\
-             {configuration}\n",
+        self.configure(&format!(
+            "listen_addresses = '127.0.0.1'\nport = {}\nunix_socket_directories = ''\nmax_connections = 100\n\
+             {configuration}",
             self.port
-        );
-        let path = self.data().join("postgresql.conf");
-        let file = fs::OpenOptions::new().append(true).open(path);
-        file.expect("a configuration").write_all(lines.as_bytes()).expect("a configuration");
+        ));
     }
 
     /// A command of the user who runs the server, who gets the directory.

@@ -22,6 +22,7 @@ mod refusals;
 mod scene;
 mod sharing;
 mod stage;
+mod standby;
 mod surroundings;
 mod transfer;
 

@@ -17,7 +17,7 @@ fn connections_that_leave_the_machine_are_encrypted_unless_somebody_says_otherwi
     ];
     for (url, mode) in cases {
         let address = Address::parse(url).unwrap();
-        assert_eq!(address.config.get_ssl_mode(), mode, "{url}");
+        assert!(address.configs.iter().all(|config| config.get_ssl_mode() == mode), "{url}");
     }
 }
 
@@ -27,6 +27,17 @@ fn the_server_is_named_without_user_and_password() {
     let address = Address::parse(url).unwrap();
     assert_eq!(address.server(), "one.example.org:5432,two.example.org:6000/x");
     assert_eq!(format!("{address:?}"), r#"Address("one.example.org:5432,two.example.org:6000/x")"#);
+}
+
+#[test]
+fn each_host_is_asked_alone_unless_parameters_name_them() {
+    let hosts = |url: &str| -> Vec<(usize, Vec<u16>)> {
+        let configs = Address::parse(url).unwrap().configs;
+        configs.iter().map(|it| (it.get_hosts().len(), it.get_ports().to_vec())).collect()
+    };
+    let url = "postgresql://me:a%40b@127.0.0.1:6000,localhost,[::1]:6001/x?connect_timeout=3";
+    assert_eq!(hosts(url), [(1, vec![6000]), (1, vec![5432]), (1, vec![6001])]);
+    assert_eq!(hosts("postgresql://me@/x?host=localhost,127.0.0.1").len(), 1);
 }
 
 #[test]

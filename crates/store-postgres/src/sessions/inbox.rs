@@ -67,7 +67,7 @@ impl PostgresInbox {
         let core = &self.core;
         let began = Instant::now();
         let taken = core.run(async {
-            let attempts = core.pool.attempts();
+            let attempts = core.holders.attempts();
             loop {
                 match attempts.within(self.lock(wait, sharing)).await {
                     Ok(taken) => return Ok(taken),
