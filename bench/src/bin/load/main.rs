@@ -3,6 +3,7 @@
 //! leaves the machine. See `docs/develop/benchmarks.md`.
 #![forbid(unsafe_code)]
 
+mod cluster;
 mod figures;
 mod messages;
 mod model;
@@ -59,6 +60,7 @@ async fn measure(part: Part, options: &Options, table: &mut Table) -> Fallible<(
             let seconds = options.scaled(60);
             messages::compare(table, myclaw, rate, seconds).await
         }
+        Part::Cluster => cluster::measure(table, options).await,
         Part::Steady => steady::measure(table, myclaw, options.minutes).await,
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 const USAGE: &str = "\
 usage: load [PART…] [--quick] [--minutes N] [--rate N] [--myclaw PATH] [--relay PATH]
-  PART           stream, sessions, accept, messages or steady (default: all but steady)
+  PART           stream, sessions, accept, messages, cluster or steady (default: the first four)
   --quick        a tenth of the load and of the time: to see that it works
   --minutes N    how long steady goes on (default 30)
   --rate N       messages a second of the part messages (default 500)
@@ -23,6 +23,7 @@ pub(crate) enum Part {
     Sessions,
     Accept,
     Messages,
+    Cluster,
     Steady,
 }
 
@@ -58,6 +59,7 @@ impl Options {
                 "sessions" => options.parts.push(Part::Sessions),
                 "accept" => options.parts.push(Part::Accept),
                 "messages" => options.parts.push(Part::Messages),
+                "cluster" => options.parts.push(Part::Cluster),
                 "steady" => options.parts.push(Part::Steady),
                 "--quick" => options.divisor = 10,
                 "--minutes" => options.minutes = number(value()?, MOST_MINUTES)?,
