@@ -1,5 +1,6 @@
 //! The packages of others that the owner approved: what a session has of them, and where new ones come from.
 
+mod download;
 mod fetch;
 mod git;
 mod registry;
@@ -130,7 +131,7 @@ impl SessionConfig {
                     checked.and_then(|checked| checked).map_err(|error| error.message)
                 })
             });
-            let of_package = (package.directory.as_path(), check);
+            let of_package = (package.directory.as_path(), &check);
             hooks.extend(package_hooks(&own, &self.home.paths, of_package, run.clone())?);
         }
         Ok(hooks)

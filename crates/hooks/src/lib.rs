@@ -61,22 +61,22 @@ pub fn command_hooks(config: &Config, run: RunInfo) -> Result<Vec<Arc<dyn Hook>>
 pub fn package_hooks(
     hooks: &HooksConfig,
     paths: &Paths,
-    (root, check): (&Path, Check),
+    package: (&Path, &Check),
     run: RunInfo,
 ) -> Result<Vec<Arc<dyn Hook>>, ConfigError> {
-    hooks_of(hooks, paths, Some((root, check)), run)
+    hooks_of(hooks, paths, Some(package), run)
 }
 
 fn hooks_of(
     hooks: &HooksConfig,
     paths: &Paths,
-    package: Option<(&Path, Check)>,
+    package: Option<(&Path, &Check)>,
     run: RunInfo,
 ) -> Result<Vec<Arc<dyn Hook>>, ConfigError> {
     let run = Arc::new(run);
     let hook = |(event, _, entry): (_, _, myclaw_config::AnyHookCommand<'_>)| {
         let mut command = Command::new(entry.command, entry.timeout_seconds, paths)?;
-        if let Some((root, check)) = &package {
+        if let Some((root, check)) = package {
             command = command.of_package(root, Arc::clone(check));
         }
         let tools = entry.tools.map(<[String]>::to_vec);

@@ -129,13 +129,8 @@ impl Locked {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockedFile {
     sha256: String,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     executable: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use ring::digest::{SHA512, digest};
 use serde_json::Value;
 use url::Url;
 
-use super::fetch::{check_address, download};
+use super::download::{check_address, download};
 use crate::blocking::blocking;
 use crate::{AgentError, FailureClass, SessionConfig};
 
