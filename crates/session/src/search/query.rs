@@ -12,6 +12,9 @@ use super::literals::required_literals;
 /// Memory that a compiled pattern may take: the `regex` crate's own default, which is plenty for what a person types.
 const PATTERN_BYTES: usize = 10 << 20;
 
+/// Shortest text that says something about a row: indexes of databases have groups of three characters.
+const SHORTEST_PIECE: usize = 3;
+
 /// Whether upper and lower case differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Case {
@@ -45,6 +48,8 @@ pub struct SearchQuery {
     pattern: Regex,
     /// What the bytes of each file hold that has a match: all of one of these. Without any, nothing is known.
     required: Vec<Required>,
+    /// The same for a database, which is asked for rows.
+    pieces: Vec<Vec<String>>,
     /// Whether no text is in every match, so that the prefilter only finds messages.
     is_shapeless: bool,
 }
@@ -64,6 +69,7 @@ impl SearchQuery {
             prefilter: line_matcher(&as_json(text), case)?,
             pattern,
             required,
+            pieces: pieces_of(&[text]),
             is_shapeless: false,
         })
     }
@@ -81,6 +87,7 @@ impl SearchQuery {
         // if it contains a text that every match contains; without such texts, if it contains any text.
         let literals = required_literals(expression);
         let is_shapeless = literals.is_none();
+        let pieces = literals.as_deref().map(pieces_of).unwrap_or_default();
         let (prefilter, required) = match literals {
             Some(literals) => {
                 let written: Vec<String> = literals.iter().map(|text| as_json(text)).collect();
@@ -88,7 +95,7 @@ impl SearchQuery {
             }
             None => (line_matcher("\"content\"", Case::Sensitive)?, Vec::new()),
         };
-        Ok(Self { prefilter, pattern, required, is_shapeless })
+        Ok(Self { prefilter, pattern, required, pieces, is_shapeless })
     }
 
     /// The first match in the text of a message.
@@ -111,9 +118,28 @@ impl SearchQuery {
         &self.required
     }
 
+    /// What the row of each message holds that matches: all texts of one of these, with its ASCII letters in lower case, and
+    /// with s and k for the two other characters that are the same letters. Empty if nothing is known.
+    pub fn pieces(&self) -> &[Vec<String>] {
+        &self.pieces
+    }
+
     pub(super) fn prefilter(&self) -> &RegexMatcher {
         &self.prefilter
     }
+}
+
+/// The parts of each of `texts` that JSON writes in one way only; none at all if one of the texts has none.
+fn pieces_of<T: AsRef<str>>(texts: &[T]) -> Vec<Vec<String>> {
+    let is_plain =
+        |character: char| matches!(character, ' '..='~') && !matches!(character, '"' | '\\' | '/');
+    let parts = |text: &T| {
+        let parts = text.as_ref().split(|character| !is_plain(character));
+        let long = parts.filter(|part| part.len() >= SHORTEST_PIECE);
+        long.map(str::to_ascii_lowercase).collect::<Vec<String>>()
+    };
+    let all: Vec<Vec<String>> = texts.iter().map(parts).collect();
+    if all.iter().any(Vec::is_empty) { Vec::new() } else { all }
 }
 
 fn pattern(expression: &str, case: Case) -> Result<Regex, SearchError> {

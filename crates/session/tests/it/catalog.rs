@@ -522,6 +522,44 @@ fn pruning_takes_off_the_list_or_deletes_but_nothing_that_is_open() {
 }
 
 #[test]
+fn a_search_finds_texts_with_any_characters() {
+    of_each(|subject| {
+        let texts = [
+            "50% of a_b",
+            "50x of axb",
+            "say \"Hi there\" in C:\\temp/dir",
+            "ÉCLAIR, then TITLE",
+            "one line\nand another",
+        ];
+        for (number, text) in texts.iter().enumerate() {
+            subject.write(&key(&format!("t{number}")), &[user(text)]);
+        }
+        subject.catalog.adopt().unwrap();
+        let found = |text: &str| -> Vec<String> {
+            let found = subject.with_text(text).into_iter();
+            found.map(|(key, _)| key.parts().peer_id).collect()
+        };
+        for (text, expected) in [
+            ("50% of", vec!["t0"]),
+            ("a_b", vec!["t0"]),
+            ("of a", vec!["t0", "t1"]),
+            ("\"hi there\" in c:\\TEMP/d", vec!["t2"]),
+            ("éclair", vec!["t3"]),
+            ("title", vec!["t3"]),
+            ("line\nand", vec!["t4"]),
+            ("li", vec!["t4"]),
+            ("there and", vec![]),
+        ] {
+            assert_eq!(found(text), expected, "{text}");
+        }
+        let query = SearchQuery::regex("(title|another)$", Case::Ignored).unwrap();
+        let report = subject.catalog.search(&query, &SearchScope::default(), 10).unwrap();
+        let keys: Vec<_> = report.matches.into_keys().collect();
+        assert_eq!(keys, [key("t3"), key("t4")]);
+    });
+}
+
+#[test]
 fn ten_thousand_sessions_are_listed_and_searched_like_three() {
     of_each(|subject| {
         let count = 10_000;

@@ -13,6 +13,11 @@ use crate::read::number;
 
 /// Rows that are read at once.
 const AT_ONCE: i64 = 1_000;
+/// Most patterns of which a row has one. Expressions with more alternatives are looked for in every row.
+const MOST_PATTERNS: usize = 16;
+
+/// The session and the place in it of a message.
+type Place = (i64, i64);
 
 struct Searched {
     id: i64,
@@ -47,7 +52,8 @@ pub(super) fn search(
     let by_id: HashMap<i64, &Searched> =
         sessions.iter().map(|session| (session.id, session)).collect();
     let ids: Vec<i64> = by_id.keys().copied().collect();
-    each_message(core, &ids, &mut |session, place, id, body| {
+    let candidates = candidates(core, query)?;
+    read(core, &ids, candidates.as_deref(), &mut |session, place, id, body| {
         let Some(session) = by_id.get(&session).filter(|session| place > session.inherited) else {
             return;
         };
@@ -57,7 +63,12 @@ pub(super) fn search(
         hits.look_into(&session.key, body.as_bytes(), number(place));
     })?;
     for session in sessions.iter().filter(|session| session.inherited > 0) {
-        each_message(core, &[session.id], &mut |_, place, id, body| {
+        let of_it = candidates.as_deref().map(|all| {
+            let begin = all.partition_point(|(other, _)| *other < session.id);
+            let end = all.partition_point(|(other, _)| *other <= session.id);
+            &all[begin..end]
+        });
+        read(core, &[session.id], of_it, &mut |_, place, id, body| {
             let is_new = id.is_some_and(|id| own.insert(id.to_owned()));
             if place <= session.inherited && is_new {
                 hits.look_into(&session.key, body.as_bytes(), number(place));
@@ -65,6 +76,59 @@ pub(super) fn search(
         })?;
     }
     Ok(hits.into_report())
+}
+
+/// The messages that may match, in order. `None` if the database cannot say which.
+fn candidates(core: &Core, query: &SearchQuery) -> Result<Option<Vec<Place>>, SessionError> {
+    let alternatives = query.pieces();
+    if alternatives.is_empty() || alternatives.len() > MOST_PATTERNS {
+        return Ok(None);
+    }
+    let patterns: Vec<String> = alternatives.iter().map(|pieces| pattern(pieces)).collect();
+    let mut parameters: Vec<Parameter<'_>> = vec![(&core.partition, Type::INT8)];
+    for pattern in &patterns {
+        parameters.push((pattern, Type::TEXT));
+    }
+    let found = core.rows("search", &sql::with_patterns(patterns.len()), &parameters)?;
+    found
+        .iter()
+        .map(|row| Ok((column(row, 0)?, column(row, 1)?)))
+        .collect::<Result<_, _>>()
+        .map(Some)
+}
+
+/// A pattern of `LIKE` for rows that hold these texts in this order.
+fn pattern(pieces: &[String]) -> String {
+    let mut pattern = "%".to_owned();
+    for piece in pieces {
+        for character in piece.chars() {
+            if matches!(character, '%' | '_') {
+                pattern.push('\\');
+            }
+            pattern.push(character);
+        }
+        pattern.push('%');
+    }
+    pattern
+}
+
+/// Passes on the messages at these places, or all messages of these sessions.
+fn read(
+    core: &Core,
+    sessions: &[i64],
+    places: Option<&[Place]>,
+    look: &mut Look<'_>,
+) -> Result<(), SessionError> {
+    let Some(places) = places else { return each_message(core, sessions, look) };
+    for places in places.chunks(usize::try_from(AT_ONCE).unwrap_or(usize::MAX)) {
+        let (sessions, places): (Vec<i64>, Vec<i64>) = places.iter().copied().unzip();
+        let parameters: [Parameter<'_>; 2] =
+            [(&sessions, Type::INT8_ARRAY), (&places, Type::INT8_ARRAY)];
+        for row in &core.rows("search", sql::AT_PLACES, &parameters)? {
+            look(column(row, 0)?, column(row, 1)?, column(row, 2)?, column(row, 3)?);
+        }
+    }
+    Ok(())
 }
 
 /// Looks into a message: its session, place, id and row.

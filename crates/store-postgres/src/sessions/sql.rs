@@ -120,6 +120,26 @@ pub(super) const MESSAGES: &str = "
     WHERE session = ANY ($1) AND (session, seq) > ($2, $3) AND kind = 'message'
     ORDER BY session, seq LIMIT $4";
 
+/// The text of a message as searches compare it, and as the index `entry_text` has it. In every locale, "C" changes the case of
+/// ASCII letters only. U+017F and U+212A are an s and a k.
+const PLAIN: &str = r#"lower(translate(body, U&'\017F\212A', 'sk') COLLATE "C")"#;
+
+/// The places of the messages in which one of `count` patterns is, from `$2` on.
+pub(super) fn with_patterns(count: usize) -> String {
+    let patterns: Vec<String> =
+        (0..count).map(|number| format!("{PLAIN} LIKE ${}", number + 2)).collect();
+    format!(
+        "SELECT entry.session, seq FROM myclaw.entry JOIN myclaw.session ON session.id = entry.session
+         WHERE session.partition = $1 AND kind = 'message' AND ({}) ORDER BY entry.session, seq",
+        patterns.join(" OR ")
+    )
+}
+/// Messages by their places.
+pub(super) const AT_PLACES: &str = "
+    SELECT session, seq, id, body FROM unnest($1::bigint[], $2::bigint[]) AS place (session, seq)
+        JOIN myclaw.entry USING (session, seq)
+    ORDER BY session, seq";
+
 pub(super) const ADD_MAILBOX: &str =
     "INSERT INTO myclaw.mailbox (partition, key) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 pub(super) const MAILBOX: &str = "SELECT id FROM myclaw.mailbox WHERE partition = $1 AND key = $2";
