@@ -493,7 +493,7 @@ fn a_kill_at_any_moment_leaves_the_old_package_or_the_new_whole() {
         }
     }
     // What the killed ones left is gone after the next change.
-    let digest = digests[usize::from(kills % 2 == 0)].as_str();
+    let digest = digests[usize::from(kills.is_multiple_of(2))].as_str();
     let _ = run(&home, &["packages", "remove", "notes"]);
     run(&home, &["packages", "add", &path, "--yes", "--digest", digest]).assert_code(0);
     let left = fs::read_dir(home.state_directory().join("packages/content")).expect("it").count();
