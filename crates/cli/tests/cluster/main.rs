@@ -1,7 +1,11 @@
 //! Gateways that share a PostgreSQL database, as the built program. `MYCLAW_POSTGRES` names the database's programs.
 //!
 //! `MYCLAW_CLUSTER_FAULTS` sets the number of faults, `MYCLAW_KILL_SEED` what is random in them.
-#![expect(clippy::unwrap_used, reason = "all of this is test code, where a panic is a failed test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "all of this is test code, where a panic is a failed test"
+)]
 
 use myclaw_testkit::{
     ChildOutput, ModelServer, PostgresServer, Reply, RunningChild, Script, TempHome, WireFormat,
