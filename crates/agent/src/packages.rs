@@ -14,10 +14,10 @@ use myclaw_engine::Hook;
 use myclaw_files::text_of_bytes;
 use myclaw_hooks::{Check, RunInfo, package_hooks};
 pub use myclaw_packages::{
-    Approval, CANNOT_KNOW, Changed, Contents, FileChange, Loaded, Locked, Source, State, Store,
-    StoreError, Tree, plain_name, scan,
+    CANNOT_KNOW, Changed, FileChange, LoadedPackage, Locked, PackageApproval, PackageContents,
+    PackageError, PackageState, PackageStore, Source, Tree, plain_name, scan,
 };
-use myclaw_packages::{Entry, ROOT, TreeError};
+use myclaw_packages::{ROOT, TreeEntry, TreeError};
 use myclaw_policy::escape;
 use myclaw_tools::text_diff;
 use serde_json::{Map, Value, json};
@@ -34,8 +34,8 @@ const MAX_SERVER_NAME: usize = 24;
 
 impl Home {
     /// The packages that were approved.
-    pub fn packages(&self) -> Store {
-        Store::new(self.paths.state_dir().join(DIRECTORY))
+    pub fn packages(&self) -> PackageStore {
+        PackageStore::new(self.paths.state_dir().join(DIRECTORY))
     }
 
     /// Compares the files of a package with its digests once more, before one of its programs starts. Blocks.
@@ -58,8 +58,8 @@ impl Home {
     }
 }
 
-impl From<StoreError> for AgentError {
-    fn from(error: StoreError) -> Self {
+impl From<PackageError> for AgentError {
+    fn from(error: PackageError) -> Self {
         Self::new(FailureClass::Packages, error.0)
     }
 }
@@ -72,7 +72,7 @@ impl From<TreeError> for AgentError {
 
 impl SessionConfig {
     /// The packages that count: approved, unchanged on disk, and not disabled. Compares all their bytes; blocks.
-    pub fn packages(&self) -> Vec<Loaded> {
+    pub fn packages(&self) -> Vec<LoadedPackage> {
         if self.home.has_no_packages() {
             return Vec::new();
         }
@@ -179,7 +179,7 @@ impl SessionConfig {
 pub fn differences(before: &Tree, after: &Tree) -> Vec<String> {
     let mut lines = Vec::new();
     for (path, entry) in after.files() {
-        let old = before.get(path).and_then(Entry::text).unwrap_or_default();
+        let old = before.get(path).and_then(TreeEntry::text).unwrap_or_default();
         let Some(new) = entry.text().filter(|new| *new != old) else { continue };
         let difference = text_diff(path, old, new).unwrap_or_default();
         lines.extend(difference.lines().map(escape));

@@ -8,7 +8,7 @@ use myclaw_policy::escape;
 use tar::{Archive, EntryType};
 
 use crate::tree::MAX_BYTES;
-use crate::{Entry, Tree, TreeError};
+use crate::{Tree, TreeEntry, TreeError};
 
 /// Most members of an archive: files, directories and links.
 const MAX_MEMBERS: usize = 10_000;
@@ -51,7 +51,7 @@ impl Tree {
                         .take(MAX_BYTES + 1)
                         .read_to_end(&mut bytes)
                         .map_err(unreadable)?;
-                    tree.add(&path, Entry { bytes, is_executable: mode & 0o111 != 0 })?;
+                    tree.add(&path, TreeEntry { bytes, is_executable: mode & 0o111 != 0 })?;
                 }
                 _ => {
                     let shown = escape(&path);

@@ -24,7 +24,7 @@ const INSTALL_SCRIPTS: [&str; 4] = ["preinstall", "install", "postinstall", "pre
 
 /// A text in a package: a skill, a command or an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
+pub struct PackageDocument {
     /// Its name in the package.
     pub name: String,
     /// What it says it is for; empty if it does not.
@@ -44,17 +44,17 @@ pub struct PackageServer {
 
 /// What is in a package.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Contents {
+pub struct PackageContents {
     /// The name that it gives itself.
     pub name: Option<String>,
     /// Its version, if it says one.
     pub version: Option<String>,
     /// Its skills.
-    pub skills: Vec<Document>,
+    pub skills: Vec<PackageDocument>,
     /// Its commands.
-    pub commands: Vec<Document>,
+    pub commands: Vec<PackageDocument>,
     /// Its agents.
-    pub agents: Vec<Document>,
+    pub agents: Vec<PackageDocument>,
     /// Its hooks.
     pub hooks: HooksConfig,
     /// Its MCP servers.
@@ -65,7 +65,7 @@ pub struct Contents {
     needs: Vec<String>,
 }
 
-impl Contents {
+impl PackageContents {
     /// Reads what is in a package.
     ///
     /// # Errors
@@ -178,7 +178,11 @@ impl Contents {
                 self.needs.push(format!("the skill {} needs the {what} {names}", skill.name));
             }
             let path = skill.file.to_string_lossy().into_owned();
-            self.skills.push(Document { name: skill.name, description: skill.description, path });
+            self.skills.push(PackageDocument {
+                name: skill.name,
+                description: skill.description,
+                path,
+            });
         }
         // What a directory without a plugin's manifest is called: as its only skill.
         if let (None, [only]) = (&self.name, self.skills.as_slice()) {
@@ -223,8 +227,8 @@ impl Contents {
     /// What it asks for, one line each, with hidden characters written out. Entries of servers are shown as they are written,
     /// so that nothing that counts is missing.
     pub fn wishes(&self) -> Vec<String> {
-        let described = |what: &str, document: &Document| {
-            let Document { name, description, .. } = document;
+        let described = |what: &str, document: &PackageDocument| {
+            let PackageDocument { name, description, .. } = document;
             let colon = if description.is_empty() { "" } else { ": " };
             format!("{what} {name}{colon}{description}")
         };
@@ -366,7 +370,7 @@ fn parts(tree: &Tree, usual: &str, value: &Value) -> Result<Vec<Value>, TreeErro
 }
 
 /// The Markdown files of a directory, and those that a manifest names.
-fn documents(tree: &Tree, usual: &str, more: &[String]) -> Vec<Document> {
+fn documents(tree: &Tree, usual: &str, more: &[String]) -> Vec<PackageDocument> {
     let place = |path: &str| {
         let below = more.iter().find_map(|place| path.strip_prefix(&format!("{place}/")));
         let named = more.iter().any(|place| place == path);
@@ -377,7 +381,7 @@ fn documents(tree: &Tree, usual: &str, more: &[String]) -> Vec<Document> {
         let name = place(path)?.strip_suffix(".md")?.replace('/', ":");
         let description = entry.text().and_then(|text| described(text, &name).ok());
         let description = description.map(|(_, description)| description).unwrap_or_default();
-        Some(Document { name, description, path: path.clone() })
+        Some(PackageDocument { name, description, path: path.clone() })
     });
     found.collect()
 }

@@ -2,7 +2,7 @@
 //! have.
 //!
 //! Nothing of a package is used before the owner approved it, and then only the bytes that were approved. So a package is read
-//! into memory once ([`Tree`]), everything is decided on these bytes, and [`Store::load`] compares them with the digests in the
+//! into memory once ([`Tree`]), everything is decided on these bytes, and [`PackageStore::load`] compares them with the digests in the
 //! lock file. This crate starts nothing and downloads nothing. It must not know agents, models or sessions.
 //!
 //! | module | is |
@@ -20,7 +20,10 @@ mod scan;
 mod store;
 mod tree;
 
-pub use contents::{Contents, Document, PackageServer, ROOT, plain_name};
+pub use contents::{PackageContents, PackageDocument, PackageServer, ROOT, plain_name};
 pub use scan::{CANNOT_KNOW, scan};
-pub use store::{Approval, Changed, Loaded, Locked, Source, State, Store, StoreError};
-pub use tree::{Entry, FileChange, Tree, TreeError};
+pub use store::{
+    Changed, LoadedPackage, Locked, PackageApproval, PackageError, PackageState, PackageStore,
+    Source,
+};
+pub use tree::{FileChange, Tree, TreeEntry, TreeError};

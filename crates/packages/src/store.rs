@@ -19,7 +19,7 @@ use myclaw_files::{
 use myclaw_skills::{Given, Machine, Problem, SkillCatalog, SkillOrigin};
 use serde::{Deserialize, Serialize};
 
-use crate::{Contents, FileChange, Tree, TreeError};
+use crate::{FileChange, PackageContents, Tree, TreeError};
 
 /// Raised when an older program would misread the lock file.
 const FORMAT: u32 = 1;
@@ -166,7 +166,7 @@ impl fmt::Display for Changed {
 
 /// A package with the bytes that were approved.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct LoadedPackage {
     /// Its name here.
     pub name: String,
     /// Where its files are, for programs that are started and for models.
@@ -176,10 +176,10 @@ pub struct Loaded {
     /// Its files.
     pub tree: Tree,
     /// What is in it.
-    pub contents: Contents,
+    pub contents: PackageContents,
 }
 
-impl Loaded {
+impl LoadedPackage {
     /// Adds its skills to those that are known, from the bytes that were approved.
     pub fn add_skills(&self, catalog: &mut SkillCatalog, machine: &Machine) {
         for skill in &self.contents.skills {
@@ -204,13 +204,13 @@ impl Loaded {
 
 /// A package that the owner has approved.
 #[derive(Debug, Clone)]
-pub struct Approval<'a> {
+pub struct PackageApproval<'a> {
     /// Its name here.
     pub name: &'a str,
     /// Its files.
     pub tree: &'a Tree,
     /// What is in it.
-    pub contents: &'a Contents,
+    pub contents: &'a PackageContents,
     /// From where it came.
     pub source: &'a Source,
     /// The directory of the source that it is.
@@ -219,28 +219,28 @@ pub struct Approval<'a> {
 
 /// A package of the lock file.
 #[derive(Debug)]
-pub struct State {
+pub struct PackageState {
     /// Its name here.
     pub name: String,
     /// What was approved.
     pub locked: Locked,
     /// The package, or why it is off.
-    pub loaded: Result<Loaded, Changed>,
+    pub loaded: Result<LoadedPackage, Changed>,
 }
 
 /// A change or a look that failed.
 #[derive(Debug)]
-pub struct StoreError(pub String);
+pub struct PackageError(pub String);
 
-impl fmt::Display for StoreError {
+impl fmt::Display for PackageError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
 }
 
-impl std::error::Error for StoreError {}
+impl std::error::Error for PackageError {}
 
-impl From<io::Error> for StoreError {
+impl From<io::Error> for PackageError {
     fn from(error: io::Error) -> Self {
         Self(format!("the packages cannot be kept: {error}"))
     }
@@ -248,11 +248,11 @@ impl From<io::Error> for StoreError {
 
 /// The packages below one directory.
 #[derive(Debug, Clone)]
-pub struct Store {
+pub struct PackageStore {
     directory: PathBuf,
 }
 
-impl Store {
+impl PackageStore {
     /// A store in `directory`, which is made with the first package.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
@@ -267,7 +267,7 @@ impl Store {
     ///
     /// # Errors
     /// The lock file cannot be read.
-    pub fn locked(&self) -> Result<BTreeMap<String, Locked>, StoreError> {
+    pub fn locked(&self) -> Result<BTreeMap<String, Locked>, PackageError> {
         Ok(self.read_lock()?.packages)
     }
 
@@ -275,7 +275,7 @@ impl Store {
     ///
     /// # Errors
     /// The lock file cannot be read.
-    pub fn load(&self) -> Result<Vec<State>, StoreError> {
+    pub fn load(&self) -> Result<Vec<PackageState>, PackageError> {
         let packages = self.read_lock()?.packages.into_iter();
         Ok(packages.map(|(name, locked)| self.state(name, locked)).collect())
     }
@@ -284,17 +284,17 @@ impl Store {
     ///
     /// # Errors
     /// The lock file cannot be read.
-    pub fn load_one(&self, name: &str) -> Result<Option<State>, StoreError> {
+    pub fn load_one(&self, name: &str) -> Result<Option<PackageState>, PackageError> {
         let locked = self.read_lock()?.packages.remove(name);
         Ok(locked.map(|locked| self.state(name.to_owned(), locked)))
     }
 
-    fn state(&self, name: String, locked: Locked) -> State {
+    fn state(&self, name: String, locked: Locked) -> PackageState {
         let loaded = self.checked(&name, &locked);
-        State { name, locked, loaded }
+        PackageState { name, locked, loaded }
     }
 
-    fn checked(&self, name: &str, locked: &Locked) -> Result<Loaded, Changed> {
+    fn checked(&self, name: &str, locked: &Locked) -> Result<LoadedPackage, Changed> {
         let unreadable = |error: &dyn fmt::Display| Changed::Unreadable(error.to_string());
         let directory = self.content().join(directory_name(name, &locked.digest));
         let opened = SharedDirectory::open(&directory).map_err(|error| unreadable(&error))?;
@@ -303,19 +303,25 @@ impl Store {
         if !differing.is_empty() || tree.digest() != locked.digest {
             return Err(Changed::Files(differing.into_iter().map(|(path, _)| path).collect()));
         }
-        let contents = Contents::of(&tree).map_err(|error| unreadable(&error))?;
+        let contents = PackageContents::of(&tree).map_err(|error| unreadable(&error))?;
         if contents.wishes() != locked.wishes {
             return Err(Changed::Wishes);
         }
-        Ok(Loaded { name: name.to_owned(), directory, locked: locked.clone(), tree, contents })
+        Ok(LoadedPackage {
+            name: name.to_owned(),
+            directory,
+            locked: locked.clone(),
+            tree,
+            contents,
+        })
     }
 
     /// Keeps a package that was approved, in the place of one with the same name. Blocks.
     ///
     /// # Errors
     /// An I/O error, or another process changes the packages. What was there is unchanged then.
-    pub fn put(&self, approval: &Approval<'_>) -> Result<(), StoreError> {
-        let Approval { name, tree, contents, source, subdirectory } = approval;
+    pub fn put(&self, approval: &PackageApproval<'_>) -> Result<(), PackageError> {
+        let PackageApproval { name, tree, contents, source, subdirectory } = approval;
         let _changing = self.changing()?;
         let mut lock = self.read_lock()?;
         let locked = Locked {
@@ -336,7 +342,7 @@ impl Store {
         self.remove_unnamed(&lock)
     }
 
-    fn write_content(&self, name: &str, tree: &Tree) -> Result<(), StoreError> {
+    fn write_content(&self, name: &str, tree: &Tree) -> Result<(), PackageError> {
         let content = self.content();
         create_private_directory(&content)?;
         let unfinished = content.join(format!("{UNFINISHED}{name}"));
@@ -353,7 +359,7 @@ impl Store {
     ///
     /// # Errors
     /// An I/O error, or another process changes the packages.
-    pub fn remove(&self, name: &str) -> Result<bool, StoreError> {
+    pub fn remove(&self, name: &str) -> Result<bool, PackageError> {
         if !self.read_lock()?.packages.contains_key(name) {
             return Ok(false);
         }
@@ -365,11 +371,11 @@ impl Store {
         Ok(was_there)
     }
 
-    fn changing(&self) -> Result<LockFile, StoreError> {
+    fn changing(&self) -> Result<LockFile, PackageError> {
         create_private_directory(&self.directory)?;
         LockFile::acquire(&self.directory.join(CHANGING), LockWait::Until(PATIENCE)).map_err(
             |error| {
-                StoreError(match error {
+                PackageError(match error {
                     LockError::Held { .. } => {
                         "another process changes the packages; repeat the command when it is done"
                             .to_owned()
@@ -382,7 +388,7 @@ impl Store {
         )
     }
 
-    fn read_lock(&self) -> Result<LockText, StoreError> {
+    fn read_lock(&self) -> Result<LockText, PackageError> {
         let opened = SharedDirectory::open(&self.directory);
         let bytes = match opened.and_then(|opened| opened.read(LOCK_FILE, MAX_LOCK_BYTES)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LockText::default()),
@@ -390,7 +396,7 @@ impl Store {
         };
         let damaged = |why: String| {
             let path = self.directory.join(LOCK_FILE);
-            StoreError(format!(
+            PackageError(format!(
                 "{} cannot be used: {why}; no package counts. Take it from a backup, or move it away and add the packages again",
                 path.display()
             ))
@@ -405,7 +411,7 @@ impl Store {
         }
     }
 
-    fn write_lock(&self, lock: &LockText) -> Result<(), StoreError> {
+    fn write_lock(&self, lock: &LockText) -> Result<(), PackageError> {
         let text = LockText { format: FORMAT, packages: lock.packages.clone() };
         let text = serde_json::to_vec_pretty(&text).map_err(io::Error::other)?;
         let how = (Access::Owner, Durability::Synced);
@@ -413,7 +419,7 @@ impl Store {
     }
 
     /// Removes the directories that the lock file does not name: older versions, and what killed processes left.
-    fn remove_unnamed(&self, lock: &LockText) -> Result<(), StoreError> {
+    fn remove_unnamed(&self, lock: &LockText) -> Result<(), PackageError> {
         let content = match SharedDirectory::open(&self.content()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened?,
@@ -437,7 +443,7 @@ fn directory_name(name: &str, digest: &str) -> String {
 }
 
 fn files_of(tree: &Tree) -> BTreeMap<String, LockedFile> {
-    let file = |(path, entry): (&String, &crate::Entry)| {
+    let file = |(path, entry): (&String, &crate::TreeEntry)| {
         (path.clone(), LockedFile { sha256: entry.sha256(), executable: entry.is_executable })
     };
     tree.files().map(file).collect()
@@ -451,7 +457,7 @@ fn remove_directory(path: &Path) -> io::Result<()> {
 }
 
 /// Writes a package into a new directory and makes it durable.
-fn write_tree(directory: &Path, tree: &Tree) -> Result<(), StoreError> {
+fn write_tree(directory: &Path, tree: &Tree) -> Result<(), PackageError> {
     create_private_directory(directory)?;
     let mut directories = vec![directory.to_owned()];
     for (path, entry) in tree.files() {
@@ -474,7 +480,7 @@ fn write_tree(directory: &Path, tree: &Tree) -> Result<(), StoreError> {
     Ok(())
 }
 
-impl From<TreeError> for StoreError {
+impl From<TreeError> for PackageError {
     fn from(error: TreeError) -> Self {
         Self(error.0)
     }

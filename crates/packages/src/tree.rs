@@ -44,14 +44,14 @@ impl From<io::Error> for TreeError {
 
 /// A file of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct TreeEntry {
     /// Its content.
     pub bytes: Vec<u8>,
     /// Whether it may be run as a program.
     pub is_executable: bool,
 }
 
-impl Entry {
+impl TreeEntry {
     /// The SHA-256 of its content.
     pub fn sha256(&self) -> String {
         hex(digest(&SHA256, &self.bytes).as_ref())
@@ -77,19 +77,19 @@ pub enum FileChange {
 /// The files of a package by their path, with `/` between directories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
-    files: BTreeMap<String, Entry>,
+    files: BTreeMap<String, TreeEntry>,
     bytes: u64,
     left_out: Vec<String>,
 }
 
 impl Tree {
     /// The files, in the order of their paths.
-    pub fn files(&self) -> btree_map::Iter<'_, String, Entry> {
+    pub fn files(&self) -> btree_map::Iter<'_, String, TreeEntry> {
         self.files.iter()
     }
 
     /// The file at a path.
-    pub fn get(&self, path: &str) -> Option<&Entry> {
+    pub fn get(&self, path: &str) -> Option<&TreeEntry> {
         self.files.get(path)
     }
 
@@ -107,7 +107,7 @@ impl Tree {
     ///
     /// # Errors
     /// The path could lead out of the directory or deceive a reader, the path is taken, or a limit is exceeded.
-    pub fn add(&mut self, path: &str, entry: Entry) -> Result<(), TreeError> {
+    pub fn add(&mut self, path: &str, entry: TreeEntry) -> Result<(), TreeError> {
         let shown = escape(path);
         check_path(path).map_err(|why| TreeError(format!("the file {shown}: {why}")))?;
         if entry.bytes.len() as u64 > MAX_FILE_BYTES {
@@ -181,7 +181,7 @@ impl Tree {
                     let is_executable = file.metadata()?.mode() & 0o111 != 0;
                     let mut bytes = Vec::new();
                     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-                    self.add(&path, Entry { bytes, is_executable })?;
+                    self.add(&path, TreeEntry { bytes, is_executable })?;
                 }
                 _ => {
                     return Err(TreeError(format!("{} is no regular file", escape(&path))));

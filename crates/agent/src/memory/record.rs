@@ -76,7 +76,11 @@ impl ForgetRecord {
 
     /// Whether something is to be forgotten.
     pub(super) fn is_there(&self) -> bool {
-        !matches!(self.documents.read(RECORD), Ok(None))
+        match self.documents.read(RECORD) {
+            Ok(found) => found.is_some(),
+            // No state directory is there.
+            Err(error) => error.kind() != io::ErrorKind::NotADirectory,
+        }
     }
 
     pub(super) fn read(&self) -> io::Result<Option<String>> {

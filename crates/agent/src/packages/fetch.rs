@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use myclaw_packages::{Contents, Source, Tree, plain_name};
+use myclaw_packages::{PackageContents, Source, Tree, plain_name};
 use ring::digest::{SHA256, digest};
 use url::Url;
 
@@ -43,7 +43,7 @@ pub struct Fetched {
     /// Its files.
     pub tree: Tree,
     /// What is in it.
-    pub contents: Contents,
+    pub contents: PackageContents,
     /// From where it came.
     pub source: Source,
     /// The name that it may have here.
@@ -175,7 +175,7 @@ pub async fn fetch_package(
             None => format!("{source} holds no files"),
         }));
     }
-    let contents = Contents::of(&tree)
+    let contents = PackageContents::of(&tree)
         .map_err(|error| AgentError::usage(format!("{source} is no package: {error}")))?;
     let below =
         subdirectory.and_then(|directory| directory.rsplit('/').find(|part| !part.is_empty()));

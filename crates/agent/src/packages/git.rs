@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use myclaw_exec::{ChildSpec, EnvironmentPolicy, ErrorOutput, Exit, OutputLimits, run};
 use myclaw_files::OwnedDirectory;
-use myclaw_packages::{Entry, Tree};
+use myclaw_packages::{Tree, TreeEntry};
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
@@ -81,7 +81,7 @@ pub(super) async fn fetch(
     for (path, is_executable) in files {
         let bytes = object(&mut rest)
             .ok_or_else(|| failed(format!("git does not give the file {path} of {url}")))?;
-        tree.add(&path, Entry { bytes, is_executable })?;
+        tree.add(&path, TreeEntry { bytes, is_executable })?;
     }
     Ok((tree, commit))
 }

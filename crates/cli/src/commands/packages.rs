@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use myclaw_agent::packages::{
-    Approval, CANNOT_KNOW, Fetched, FileChange, Loaded, State, Wanted, differences, fetch_package,
-    plain_name, scan,
+    CANNOT_KNOW, Fetched, FileChange, LoadedPackage, PackageApproval, PackageState, Wanted,
+    differences, fetch_package, plain_name, scan,
 };
 use myclaw_agent::{SessionConfig, SessionOptions, did_you_mean};
 use serde_json::json;
@@ -138,7 +138,7 @@ fn put(
     subdirectory: Option<&str>,
 ) -> Result<(), CliError> {
     let Fetched { tree, contents, source, .. } = fetched;
-    let approval = Approval { name, tree, contents, source, subdirectory };
+    let approval = PackageApproval { name, tree, contents, source, subdirectory };
     Ok(session.home.packages().put(&approval).map_err(myclaw_agent::AgentError::from)?)
 }
 
@@ -157,11 +157,11 @@ fn added(session: &SessionConfig, name: &str, fetched: &Fetched) -> Result<(), C
     printer.finish()
 }
 
-fn states(session: &SessionConfig) -> Result<Vec<State>, CliError> {
+fn states(session: &SessionConfig) -> Result<Vec<PackageState>, CliError> {
     Ok(session.home.packages().load().map_err(myclaw_agent::AgentError::from)?)
 }
 
-fn find(session: &SessionConfig, name: &str) -> Result<State, CliError> {
+fn find(session: &SessionConfig, name: &str) -> Result<PackageState, CliError> {
     let states = states(session)?;
     let names: Vec<String> = states.iter().map(|state| state.name.clone()).collect();
     states.into_iter().find(|state| state.name == name).ok_or_else(|| {
@@ -177,7 +177,7 @@ fn list(as_json: bool) -> Result<(), CliError> {
     let states = states(&session)?;
     let mut printer = Printer::stdout();
     if as_json {
-        for State { name, locked, loaded } in &states {
+        for PackageState { name, locked, loaded } in &states {
             printer.json(&json!({
                 "name": name,
                 "version": locked.version,
@@ -194,7 +194,7 @@ fn list(as_json: bool) -> Result<(), CliError> {
     }
     let rows: Vec<Vec<String>> = states
         .iter()
-        .map(|State { name, locked, loaded }| {
+        .map(|PackageState { name, locked, loaded }| {
             let state = match loaded {
                 Err(why) => format!("off: {why}"),
                 Ok(_) if !session.config.packages.is_enabled(name) => "disabled".to_owned(),
@@ -214,7 +214,7 @@ fn list(as_json: bool) -> Result<(), CliError> {
 
 fn show(name: &str) -> Result<(), CliError> {
     let session = session()?;
-    let State { locked, loaded, .. } = find(&session, name)?;
+    let PackageState { locked, loaded, .. } = find(&session, name)?;
     let mut printer = Printer::stdout();
     printer.safe_lines([
         format!("package   {name}{}", version(locked.version.as_deref())),
@@ -226,7 +226,7 @@ fn show(name: &str) -> Result<(), CliError> {
         },
     ])?;
     section(&mut printer, "It holds and asked for:", &locked.wishes)?;
-    if let Ok(Loaded { contents, tree, directory, .. }) = &loaded {
+    if let Ok(LoadedPackage { contents, tree, directory, .. }) = &loaded {
         section(&mut printer, "Not used here:", &contents.unused)?;
         let files: Vec<String> = tree.files().map(|(path, _)| path.clone()).collect();
         section(&mut printer, &format!("Files in {}:", directory.display()), &files)?;
