@@ -50,6 +50,7 @@ fn full() -> Value {
         } },
         "hooks": hooks(),
         "memory": { "learn": false, "share": true },
+        "packages": { "registry": "https://h", "disabled": ["x"] },
         "sideFiles": { "sessionMb": 1, "totalMb": 1 },
         "project": { "detect": false, "markers": [".git", "x"], "start": "continue", "instructions": false, "sandbox": true },
         "speech": {
