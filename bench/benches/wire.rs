@@ -24,14 +24,6 @@ const CHUNKS: [usize; 2] = [128, 16 * 1024];
 /// Rounds of a question, a call, its result and an answer.
 const ROUNDS: usize = 50;
 
-const FORMATS: [WireFormat; 5] = [
-    WireFormat::AnthropicMessages,
-    WireFormat::OpenAiCompletions,
-    WireFormat::OpenAiResponses,
-    WireFormat::GoogleGenerativeAi,
-    WireFormat::BedrockConverse,
-];
-
 fn main() {
     divan::main();
 }
@@ -50,7 +42,7 @@ fn frames<const CHUNK: usize>(bencher: Bencher<'_, '_>, format: WireFormat) {
 }
 
 /// From bytes to stream events and the finished message.
-#[divan::bench(args = FORMATS, consts = CHUNKS)]
+#[divan::bench(args = WireFormat::ALL, consts = CHUNKS)]
 fn message<const CHUNK: usize>(bencher: Bencher<'_, '_>, format: WireFormat) {
     let body = stream(format);
     let model = model(format);
@@ -97,7 +89,7 @@ fn each_frame<'a>(
 }
 
 /// A session of 200 messages as the body of a request.
-#[divan::bench(args = FORMATS)]
+#[divan::bench(args = WireFormat::ALL)]
 fn request(bencher: Bencher<'_, '_>, format: WireFormat) {
     let model = model(format);
     let messages = long_session(&model);

@@ -31,6 +31,17 @@ pub enum WireFormat {
     BedrockConverse,
 }
 
+impl WireFormat {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::AnthropicMessages,
+        Self::OpenAiCompletions,
+        Self::OpenAiResponses,
+        Self::GoogleGenerativeAi,
+        Self::BedrockConverse,
+    ];
+}
+
 /// Why the model stopped; rendered in each format's own word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {

@@ -6,7 +6,7 @@ use myclaw_testkit::{ModelServer, Reply, RunningChild, Step, TempHome, WireForma
 use serde_json::json;
 
 use crate::{
-    FORMATS, assert_fails, assert_goes_on, config, count, home_for, myclaw, rows, run, said, serve,
+    assert_fails, assert_goes_on, config, count, home_for, myclaw, rows, run, said, serve,
     serve_text,
 };
 
@@ -22,7 +22,7 @@ fn assert_only_the_message_is_kept(home: &TempHome, format: WireFormat) {
 }
 
 fn assert_step_fails(step: &Step, words: &[&str]) {
-    assert_step_fails_in(&FORMATS, step, words);
+    assert_step_fails_in(&WireFormat::ALL, step, words);
 }
 
 fn assert_step_fails_in(formats: &[WireFormat], step: &Step, words: &[&str]) {
@@ -41,7 +41,7 @@ fn a_server_that_is_not_there() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     drop(listener);
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let home = TempHome::new();
         home.write_config(&config(&format!("http://{address}"), format));
         let output = run(&home, &["run", "hello"]);
@@ -60,7 +60,7 @@ fn a_proxy_that_is_not_there() {
         [("HTTP_PROXY", "http://models.example"), ("https_proxy", "https://models.example")]
     {
         let home = TempHome::new();
-        home.write_config(&config(url, FORMATS[0]));
+        home.write_config(&config(url, WireFormat::ALL[0]));
         let mut command = myclaw(&home, &["run", "hello"]);
         command.env(variable, format!("http://me:secret@{address}"));
         let output = RunningChild::run(&mut command);
@@ -80,10 +80,10 @@ fn a_proxy_for_addresses_of_a_private_network() {
         ("[fd00:ec2::254]", "", false),
         ("[::ffff:127.0.0.1]", "", false),
     ] {
-        let proxy = serve_text(FORMATS[0], "over the proxy");
+        let proxy = serve_text(WireFormat::ALL[0], "over the proxy");
         let home = TempHome::new();
         // The discard port: what does not go through the proxy fails at once.
-        home.write_config(&config(&format!("http://{host}:9"), FORMATS[0]));
+        home.write_config(&config(&format!("http://{host}:9"), WireFormat::ALL[0]));
         let mut command = myclaw(&home, &["run", "hello"]);
         command.env("http_proxy", proxy.url()).env("NO_PROXY", exceptions);
         let output = RunningChild::run(&mut command);
@@ -125,7 +125,8 @@ fn an_error_in_an_answer_that_claims_success() {
         &["model `m` is on holiday", "invalid_request_error"],
     );
     // Amazon's streams are binary.
-    let text = FORMATS.map(|format| (format != WireFormat::BedrockConverse).then_some(format));
+    let text =
+        WireFormat::ALL.map(|format| (format != WireFormat::BedrockConverse).then_some(format));
     let text: Vec<WireFormat> = text.into_iter().flatten().collect();
     assert_step_fails_in(
         &text,
@@ -177,7 +178,7 @@ fn refusals_say_what_to_do() {
 
 #[test]
 fn a_server_that_says_nothing_is_given_up() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let server: ModelServer = serve(Step::event_stream("").stall_after(0));
         let home = TempHome::new();
         let mut config = config(server.url(), format);

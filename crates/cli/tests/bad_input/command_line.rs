@@ -8,8 +8,8 @@ use std::time::Duration;
 use myclaw_testkit::{Reply, RunningChild, Script, Signal, Step, TempHome, WireFormat};
 
 use crate::{
-    FORMATS, assert_fails, assert_fit_for_people, assert_goes_on, count, home_for, myclaw, rows,
-    run, said, serve, serve_text, valid,
+    assert_fails, assert_fit_for_people, assert_goes_on, count, home_for, myclaw, rows, run, said,
+    serve, serve_text, valid,
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -101,7 +101,7 @@ fn the_longest_message_is_sent_whole_and_a_longer_one_is_refused() {
 
 #[test]
 fn a_reader_that_goes_away_ends_the_turn_quietly() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let server = serve(Reply::new(format).repeated_text("many words ", 20_000));
         let home = home_for(&server, format);
         let mut child = myclaw(&home, &["run", "--quiet", "hello"])

@@ -142,7 +142,7 @@ fn a_model_or_key_that_is_not_there() {
 
 #[test]
 fn a_key_that_no_header_can_hold() {
-    for format in crate::FORMATS {
+    for format in crate::WireFormat::ALL {
         for key in ["test-key\nsecond line", "test-key-ключ", "test-key\u{7f}", "test-key\0"] {
             let server = serve_text(format, "never");
             let home = TempHome::new();
@@ -179,7 +179,7 @@ fn an_address_with_a_typo() {
         ("http://no-such-host.invalid", 4, &["no-such-host.invalid", "base URL"]),
         ("http://127.0.0.1:1", 4, &["127.0.0.1:1", "is the server running"]),
     ];
-    for format in crate::FORMATS {
+    for format in crate::WireFormat::ALL {
         for (url, code, words) in cases {
             let home = TempHome::new();
             let mut config = config("http://127.0.0.1:9", format);

@@ -11,8 +11,8 @@ use myclaw_testkit::{ChildOutput, Reply, RunningChild, Script, Step, TempHome, W
 use serde_json::json;
 
 use crate::{
-    FORMATS, assert_fails, assert_fit_for_people, assert_goes_on, config, count, home_for, rows,
-    run, said, serve, serve_text, valid,
+    assert_fails, assert_fit_for_people, assert_goes_on, config, count, home_for, rows, run, said,
+    serve, serve_text, valid,
 };
 
 /// Runs a command in which mounting is allowed and seen by nobody else.
@@ -53,7 +53,7 @@ fn messages_in(output: &ChildOutput) -> usize {
 
 #[test]
 fn a_limit_on_the_size_of_files_is_an_error_and_no_signal() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let long = "words ".repeat(4_000);
         let server = serve(Script::from([
             Reply::new(format).text("First.").step(),
@@ -116,7 +116,7 @@ fn a_full_disk_keeps_what_was_stored() {
     if !can_mount("a full disk") {
         return;
     }
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let server = serve(Script::from([
             Reply::new(format).text("First.").step(),
             Reply::new(format).text("words ".repeat(4_000)).step(),
@@ -174,7 +174,7 @@ fn a_read_only_home_is_named_and_what_is_in_it_can_be_read() {
     if !can_mount("a read-only home") {
         return;
     }
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let server = serve_text(format, "First.");
         let home = home_for(&server, format);
         let path = home.path().display().to_string();

@@ -25,14 +25,6 @@ mod stored;
 mod streams;
 mod tools;
 
-const FORMATS: [WireFormat; 5] = [
-    WireFormat::AnthropicMessages,
-    WireFormat::OpenAiCompletions,
-    WireFormat::OpenAiResponses,
-    WireFormat::GoogleGenerativeAi,
-    WireFormat::BedrockConverse,
-];
-
 /// The key in every config file of these tests. It must never be seen again.
 const KEY: &str = "test-key";
 

@@ -4,9 +4,7 @@
 use myclaw_testkit::{ModelServer, Script, Step, TempHome, WireFormat};
 use serde_json::{Value, json};
 
-use crate::{
-    FORMATS, assert_fails, assert_goes_on, config, count, home_for, rows, run, said, serve,
-};
+use crate::{assert_fails, assert_goes_on, config, count, home_for, rows, run, said, serve};
 
 /// A refusal of one provider.
 struct Refusal {
@@ -56,7 +54,7 @@ fn assert_refused(server: &ModelServer, home: &TempHome, format: WireFormat, wor
 }
 
 fn assert_each(refusal: impl Fn(WireFormat) -> Refusal, words: &[&str]) {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let server = serve(refusal(format).step());
         let home = home_for(&server, format);
         assert_refused(&server, &home, format, words);
@@ -112,7 +110,7 @@ fn a_wrong_model() {
 
 #[test]
 fn a_wrong_address() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let page = "<html><head><title>404 Not Found</title></head><body>nginx</body></html>";
         for step in [
             Step::status(404, &[("content-type", "text/plain")], "404 page not found"),
@@ -151,7 +149,7 @@ fn a_token_that_has_expired() {
         WireFormat::BedrockConverse => "renew the AWS credentials",
         _ => "sign in again: the token has expired",
     };
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let server = serve(expired(format).step());
         let home = home_for(&server, format);
         assert_refused(&server, &home, format, &["127.0.0.1", words(format)]);

@@ -5,9 +5,7 @@ use std::io::Write;
 
 use myclaw_testkit::{TempHome, WireFormat};
 
-use crate::{
-    FORMATS, assert_fails, assert_goes_on, config, count, home_for, rows, run, said, serve_text,
-};
+use crate::{assert_fails, assert_goes_on, config, count, home_for, rows, run, said, serve_text};
 
 /// A home with one whole turn in `main`.
 fn home_with_a_turn(format: WireFormat) -> TempHome {
@@ -34,7 +32,7 @@ fn a_corrupt_line_is_passed_over_told_and_kept() {
         b"{\"role\":\"user\"}\n",
         b"{\"role\":\"assistant\",\"content\":7,\"ts\":\"yesterday\"}\n",
     ];
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         for line in corrupt {
             let home = home_with_a_turn(format);
             append(&home, line);
@@ -57,7 +55,7 @@ fn a_corrupt_line_is_passed_over_told_and_kept() {
 
 #[test]
 fn a_torn_last_line_is_put_aside() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let home = home_with_a_turn(format);
         append(&home, b"{\"role\":\"assistant\",\"content\":\"half a sen");
         for command in ["show", "export"] {

@@ -3,9 +3,7 @@
 use myclaw_testkit::{Reply, RunningChild, Script, TempHome, WireFormat};
 use serde_json::json;
 
-use crate::{
-    FORMATS, assert_fails, assert_goes_on, config, count, home_for, myclaw, rows, run, serve,
-};
+use crate::{assert_fails, assert_goes_on, config, count, home_for, myclaw, rows, run, serve};
 
 /// How many places are tried in each format.
 const CUTS: usize = 12;
@@ -23,7 +21,7 @@ fn before_the_end(body: &[u8], format: WireFormat) -> usize {
 
 #[test]
 fn a_stream_that_is_cut_is_kept_as_far_as_it_came_and_runs_nothing() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let reply = Reply::new(format).text("I will write it down.").tool_call(
             "call_1",
             "bash",
@@ -51,7 +49,7 @@ fn a_stream_that_is_cut_is_kept_as_far_as_it_came_and_runs_nothing() {
 
 #[test]
 fn a_connection_that_is_reset_is_the_same() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let reply = Reply::new(format).text("Some words that come.");
         let length = reply.stream_body("a-model").len();
         let server = serve(reply.step().event_by_event().reset_after(length / 2));
@@ -63,7 +61,7 @@ fn a_connection_that_is_reset_is_the_same() {
 
 #[test]
 fn a_stream_that_falls_silent_is_given_up() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let reply = Reply::new(format).text("Some words that come.");
         let length = reply.stream_body("a-model").len();
         let server = serve(reply.step().stall_after(length * 2 / 3));
@@ -79,7 +77,7 @@ fn a_stream_that_falls_silent_is_given_up() {
 
 #[test]
 fn an_error_event_in_the_middle_keeps_what_came() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let reply = Reply::new(format).text("Half of").fails_with("overloaded_error", "Overloaded");
         let server = serve(reply);
         let home = home_for(&server, format);
@@ -93,7 +91,7 @@ fn an_error_event_in_the_middle_keeps_what_came() {
 
 #[test]
 fn a_failure_is_the_last_line_of_json_too() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let reply = Reply::new(format).text("Half of this.");
         let length = reply.stream_body("a-model").len();
         let server = serve(reply.step().cut_after(length / 2));
@@ -111,7 +109,7 @@ fn a_failure_is_the_last_line_of_json_too() {
 
 #[test]
 fn a_cut_after_a_tool_ran_does_not_run_it_again() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let call = Reply::new(format).tool_call(
             "call_1",
             "bash",

@@ -8,8 +8,7 @@ use myclaw_testkit::{Reply, RunningChild, Script, Signal, TempHome, WireFormat, 
 use serde_json::{Value, json};
 
 use crate::{
-    FORMATS, assert_fit_for_people, assert_goes_on, config, count, home_for, myclaw, rows, run,
-    serve, valid,
+    assert_fit_for_people, assert_goes_on, config, count, home_for, myclaw, rows, run, serve, valid,
 };
 
 /// Most memory of the program in these tests, in bytes. Tests run unoptimised, and pages of the program count; the point is
@@ -67,7 +66,7 @@ fn a_call_that_cannot_run_is_a_result_that_says_what_to_do() {
         ("Bsh ", r#"{"command": "echo hi"}"#, &["Unknown tool", "bash"]),
         ("read", r#"{"path": "nowhere.txt"}"#, &["nowhere.txt"]),
     ];
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         for (tool, arguments, words) in calls {
             // Google's arguments come as JSON within JSON, so they cannot be anything else.
             let is_object = serde_json::from_str::<Value>(arguments).is_ok_and(|a| a.is_object());
@@ -88,7 +87,7 @@ fn a_call_that_cannot_run_is_a_result_that_says_what_to_do() {
 #[test]
 fn a_file_that_is_not_utf8() {
     let latin = b"caf\xe9 one\r\ncaf\xe9 two\r\n";
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let home = TempHome::new();
         let path = home.write_in_workspace("latin.txt", latin);
         let read = |arguments: Value| Reply::new(format).tool_call("call_1", "read", arguments);
@@ -182,7 +181,7 @@ fn processes(home: &TempHome) -> Vec<u32> {
 
 #[test]
 fn a_tool_that_never_ends_is_stopped_when_its_time_is_up() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let server = serve(Script::from([
             Reply::new(format).tool_call("call_1", "bash", json!({"command": ENDLESS})),
             Reply::new(format).text("Too slow."),
@@ -203,7 +202,7 @@ fn a_tool_that_never_ends_is_stopped_when_its_time_is_up() {
 
 #[test]
 fn a_tool_that_never_ends_goes_with_the_run() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let server = serve(Reply::new(format).text("Waiting.").tool_call(
             "call_1",
             "bash",

@@ -8,14 +8,6 @@ use myclaw_engine::RunParams;
 use myclaw_testkit::{Reply, Script, Step, WireFormat};
 use serde_json::json;
 
-const FORMATS: [WireFormat; 5] = [
-    WireFormat::AnthropicMessages,
-    WireFormat::OpenAiCompletions,
-    WireFormat::OpenAiResponses,
-    WireFormat::GoogleGenerativeAi,
-    WireFormat::BedrockConverse,
-];
-
 /// Runs and aborts as soon as an event of the given name was seen.
 async fn run_and_abort_at(bench: &Bench, event_name: &'static str) -> myclaw_engine::RunError {
     let mut params = bench.params("go");
@@ -33,7 +25,7 @@ async fn run_and_abort_at(bench: &Bench, event_name: &'static str) -> myclaw_eng
 
 #[tokio::test]
 async fn an_abort_while_the_model_writes_keeps_what_arrived() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let reply = Reply::new(format).text("It was a dark and stormy night.").in_deltas(6);
         let body = reply.stream_body("test-model");
         let third_delta = body.windows(5).position(|window| window == b"ark a").unwrap();
@@ -53,7 +45,7 @@ async fn an_abort_while_the_model_writes_keeps_what_arrived() {
 
 #[tokio::test]
 async fn an_abort_while_a_tool_runs_gives_every_call_a_result() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let calls = Reply::new(format)
             .tool_call("call_a", "echo", json!({"text": "wait"}))
             .tool_call("call_b", "echo", json!({"text": "never"}));
@@ -72,7 +64,7 @@ async fn an_abort_while_a_tool_runs_gives_every_call_a_result() {
 
 #[tokio::test]
 async fn an_abort_before_the_first_call_sends_nothing() {
-    let bench = Bench::new(FORMATS[0], Script::new()).await;
+    let bench = Bench::new(WireFormat::ALL[0], Script::new()).await;
     let params = bench.params("go");
     params.cancel.cancel();
 
@@ -84,7 +76,7 @@ async fn an_abort_before_the_first_call_sends_nothing() {
 
 #[tokio::test]
 async fn calls_that_a_killed_run_left_open_get_their_result_once() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let calls = Reply::new(format)
             .tool_call("call_a", "echo", json!({"text": "one"}))
             .tool_call("call_b", "echo", json!({"text": "two"}));

@@ -9,14 +9,6 @@ use myclaw_llm::StopReason;
 use myclaw_testkit::{Reply, Script, Step, Stop, WireFormat};
 use serde_json::{Value, json};
 
-const FORMATS: [WireFormat; 5] = [
-    WireFormat::AnthropicMessages,
-    WireFormat::OpenAiCompletions,
-    WireFormat::OpenAiResponses,
-    WireFormat::GoogleGenerativeAi,
-    WireFormat::BedrockConverse,
-];
-
 /// Tokens of the day, as they are on disk.
 fn day_tokens(bench: &Bench) -> u64 {
     let path = bench.home.state_directory().join("usage.json");
@@ -43,7 +35,7 @@ fn empty_answers(format: WireFormat) -> Vec<(&'static str, Reply)> {
 
 #[tokio::test]
 async fn an_empty_answer_is_requested_once_more_and_the_cost_of_both_counts() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         for (name, empty) in empty_answers(format) {
             let script = Script::new()
                 .then(empty.usage(10, 1))
@@ -67,7 +59,7 @@ async fn an_empty_answer_is_requested_once_more_and_the_cost_of_both_counts() {
 
 #[tokio::test]
 async fn a_second_empty_answer_is_the_answer() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         for (name, empty) in empty_answers(format) {
             let bench = Bench::new(format, Script::repeat(empty.usage(10, 1))).await;
             let result = bench.run("go").await.unwrap();
@@ -80,7 +72,7 @@ async fn a_second_empty_answer_is_the_answer() {
 
 #[tokio::test]
 async fn an_answer_that_is_cut_before_it_says_anything_is_reported_as_such() {
-    for format in FORMATS {
+    for format in WireFormat::ALL {
         let cut = Reply::new(format).thinking("Hm, let me see", "").stop(Stop::Length).usage(10, 5);
         let bench = Bench::new(format, Script::repeat(cut)).await;
         let error = bench.run("go").await.unwrap_err();
