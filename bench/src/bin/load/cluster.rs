@@ -26,7 +26,7 @@ use crate::wire::Http;
 const SENDERS: u64 = 32;
 /// The database counts what a connection has done within this time.
 const COUNTED: Duration = Duration::from_millis(2_500);
-/// Messages of a session whose cost depends on its length, if on anything.
+/// Turns of a measurement in a session, short or long.
 const TURNS: u64 = 20;
 
 /// A database with a network that counts.

@@ -55,7 +55,7 @@ impl Wanted {
     /// path, which starts in `here`.
     ///
     /// # Errors
-    /// It is none of these; what to write.
+    /// The text is none of these. The error says what to write.
     pub fn parse(text: &str, here: &Path) -> Result<Self, AgentError> {
         if let Some(package) = text.strip_prefix("npm:") {
             // The first character may belong to a scope.

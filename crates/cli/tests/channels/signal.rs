@@ -176,7 +176,7 @@ fn a_daemon_that_is_down_or_does_not_know_the_account_says_so() {
     gateway.channels(|state| state["channels"][0]["state"] == "working");
     desk.server.say(PERSON, 1, "<m1>", &json!({}));
     desk.server.wait_for_text("m1");
-    // What happened while nobody listened is there afterwards, because the stream continues where it was read.
+    // Messages that arrive between two connections are read by the next one, because the stream continues where it was read.
     desk.server.set_down(true);
     gateway.channels(|state| state["channels"][0]["state"] == "waiting");
     desk.server.say(PERSON, 2, "<m2>", &json!({}));

@@ -49,7 +49,7 @@ fn digest_in(output: &ChildOutput) -> String {
     line.unwrap_or_else(|| panic!("no digest: {text} {}", output.stderr())).to_owned()
 }
 
-/// Adds a package as somebody does who has looked at it.
+/// Adds a package with the digest that it shows, without a question.
 fn add(home: &TempHome, source: &str) -> String {
     let asked = run(home, &["packages", "add", source]);
     asked.assert_code(1);
@@ -352,7 +352,7 @@ fn packages_come_from_archives_npm_and_git() {
     assert!(!home.path().join("installed").exists());
     run(&home, &["packages", "remove", "acme-packed"]).assert_code(0);
 
-    // A repository whose hooks, filters and links must not take part.
+    // A repository with hooks, filters and links, which git must not obey.
     let script = "set -e; git init -q -b main repo; cd repo; mkdir -p plugins/notes/skills/notes\n\
         printf -- '---\\nname: notes\\ndescription: From git.\\n---\\nRead.\\n' > plugins/notes/skills/notes/SKILL.md\n\
         ln -s /etc/passwd plugins/notes/secrets; echo '* filter=evil ident' > .gitattributes\n\

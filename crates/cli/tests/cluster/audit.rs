@@ -63,7 +63,7 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
-    /// Begins to watch a database whose tables are there.
+    /// Adds the triggers to a database that has its tables.
     pub(crate) fn install(url: &str) -> Self {
         let audit = Self::without_triggers(url);
         audit.execute(TRIGGERS);
@@ -89,7 +89,7 @@ impl Audit {
         })
     }
 
-    /// What nobody may do and was done.
+    /// The writes that were not allowed.
     pub(crate) fn violations(&self) -> Vec<String> {
         self.texts("SELECT what FROM audit.violation ORDER BY at", &[])
     }

@@ -1,6 +1,6 @@
 //! Three gateways on one database, with random faults, while clients send to all of them.
 //!
-//! A message that was acknowledged is in one log once and is answered once, and nobody writes what somebody else may write:
+//! A message that was acknowledged is in one log once and is answered once, and no gateway writes to a session of another one:
 //! the database itself watches that (`audit.rs`). Other tests break one safeguard each in the network between a gateway and
 //! the database, and expect that the same run notices.
 
