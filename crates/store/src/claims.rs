@@ -56,8 +56,6 @@ const RENEWALS: u32 = 3;
 /// The last part of a lease, in which its holder counts the claim as lost: work that is stopped then has ended before another
 /// holder begins.
 const MARGIN: u32 = 6;
-/// How often a holder looks in the time of a lease whether one has ended. It notices within half of [`MARGIN`].
-const LOOKS: u32 = 2 * MARGIN;
 /// How often something is claimed again that was released between two calls.
 const MOST_RACES: usize = 20;
 
@@ -274,30 +272,31 @@ impl Claims {
     /// Renews all leases in time, forever. What could not be renewed in time is lost when its time is over, also while the
     /// store does not answer.
     pub async fn keep(&self) {
-        let Some(Sharing { lease, .. }) = &self.sharing else {
-            return std::future::pending().await;
-        };
+        let Some(sharing) = &self.sharing else { return std::future::pending().await };
+        let pause = sharing.lease / RENEWALS;
         let renewing = async {
             loop {
-                tokio::time::sleep(*lease / RENEWALS).await;
+                tokio::time::sleep(pause).await;
                 self.renew().await;
             }
         };
         let expiring = async {
             loop {
-                tokio::time::sleep(*lease / LOOKS).await;
-                self.expire();
+                // What is claimed meanwhile lasts longer than a pause.
+                tokio::time::sleep(self.expire(sharing).min(pause)).await;
             }
         };
         tokio::join!(renewing, expiring);
     }
 
-    /// Gives up what could not be renewed in time.
-    pub fn expire(&self) {
+    /// Gives up what could not be renewed in time. Returns after how long the next one ends.
+    fn expire(&self, Sharing { clock, .. }: &Sharing) -> Duration {
+        let now = clock();
         let mut held = self.held.lock();
-        for (_, late) in held.extract_if(|_, entered| !self.is_in_time(entered)) {
+        for (_, late) in held.extract_if(|_, entered| entered.until <= now) {
             let _ = late.is_lost.send_replace(true);
         }
+        held.values().map(|entered| entered.until - now).min().unwrap_or(Duration::MAX)
     }
 
     /// Renews all leases once. Those that somebody else has are lost, and so are those whose time is over because the store

@@ -87,7 +87,7 @@ fn a_commit_that_nobody_looks_for_is_noticed() {
 #[test]
 fn a_lease_without_a_margin_is_noticed() {
     let lease = "SET epoch = new.epoch, owner = new.owner, lease_until = new.until";
-    let shorter = "SET epoch=new.epoch, owner=new.owner, lease_until=new.until-500";
+    let shorter = "SET epoch=new.epoch, owner=new.owner, lease_until=new.until-900";
     assert_noticed(Rewrite::new(lease, shorter), Fault::CutOff, "without a lease");
 }
 
