@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use myclaw_testkit::{
     ChildOutput, Gate, RecordedRequest, Reply, RunningChild, Signal, TempHome, Terminal,
@@ -179,6 +179,11 @@ fn continue_goes_on_with_the_session_whose_turn_was_killed() {
         &["run", "-s", &name, "of the killed turn"],
     ));
     server.wait_for_requests_blocking(3);
+    // The turn is entered into the list of sessions while the model is asked.
+    let end = Instant::now() + Duration::from_secs(60);
+    while sessions(&home)[0]["inTurn"] != json!(true) {
+        assert!(Instant::now() < end, "{}", sessions(&home)[0]);
+    }
     killed.signal(Signal::Kill);
     killed.wait(Duration::from_secs(60));
     let list = |arguments: &[&str]| {
