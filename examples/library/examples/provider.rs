@@ -1,7 +1,6 @@
 //! A provider of this program's own: the model is a function. `cargo run --example provider -- "Hello"`.
 
 use std::process::{ExitCode, Termination};
-use std::sync::Arc;
 
 use myclaw_agent::config::{Environment, load_or_default};
 use myclaw_agent::llm::{

@@ -1,8 +1,8 @@
 //! One turn of the built-in model with a tool and a hook of this program's own:
-//! `cargo run -- "run the command `echo hello`"`.
+//! `cargo run --example agent -- "run the command `echo hello`"`.
 //!
-//! `cargo run -- --memory "run the command `echo hello`"` does the same wholly in memory: no file is read but the config and
-//! the `.env`, and none is left: tools work with files, and those are in a directory that ends with the program.
+//! `cargo run --example agent -- --memory "run the command `echo hello`"` does the same wholly in memory: no file is read but
+//! the config and the `.env`, and none is left: tools work with files, and those are in a directory that ends with the program.
 
 use std::io::Write;
 use std::process::{ExitCode, Termination};
@@ -12,8 +12,8 @@ use myclaw_agent::config::{Environment, load_or_default};
 use myclaw_agent::llm::{StreamEvent, ToolSchema};
 use myclaw_agent::sessions::SessionKey;
 use myclaw_agent::{
-    AgentRunEvent, BoxFuture, Hook, HookError, PendingToolCall, RunAgentParams, Stores, Tool, ToolCallVerdict,
-    ToolError, ToolInvocation, ToolOutput, helper_main, run_agent,
+    AgentRunEvent, BoxFuture, Hook, HookError, PendingToolCall, RunAgentParams, Stores, Tool,
+    ToolCallVerdict, ToolError, ToolInvocation, ToolOutput, helper_main, run_agent,
 };
 use serde_json::json;
 
