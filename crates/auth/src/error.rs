@@ -17,7 +17,7 @@ pub enum AuthStoreError {
         detail: String,
     },
     /// A later version of the program wrote the file.
-    #[error("{} has version {found}, and this program knows version {supported}; update myclaw to change it", path.display())]
+    #[error("{}", myclaw_files::formats::KEYS.refusal(path, found))]
     NewerVersion {
         /// The file.
         path: PathBuf,

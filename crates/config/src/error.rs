@@ -79,6 +79,14 @@ pub enum ConfigError {
         /// The first line that is not text, from 1.
         line: usize,
     },
+    /// The config file is for a newer program.
+    #[error("{}", myclaw_files::formats::CONFIG.refusal(path, found))]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The format that it names.
+        found: u64,
+    },
     /// The config file is not JSON5.
     #[error("{0}")]
     Syntax(Box<Report>),

@@ -6,6 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use myclaw_files::formats::CONFIG;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
@@ -119,6 +120,10 @@ pub(crate) fn without_mark(text: &str) -> &str {
 fn parse(text: &str, environment: &Environment, paths: &Paths) -> Result<Config, ConfigError> {
     let file = paths.config_file();
     let mut tree = tree::parse(text).map_err(|failure| diagnose::syntax(file, text, failure))?;
+    // This comes first: what a newer program can read may be a mistake for this one.
+    if let Some(found) = tree["format"].as_u64().filter(|found| *found > CONFIG.newest.into()) {
+        return Err(ConfigError::Newer { path: file.to_owned(), found });
+    }
     // A reference may also be spelled with escapes. Text without `${` and without escapes has no reference.
     if text.contains("${") || text.contains('\\') {
         let lookup =

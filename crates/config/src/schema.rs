@@ -106,6 +106,9 @@ pub struct Config {
     /// Address of this file's JSON Schema, for editors. MyClaw itself does not read it.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
+    /// The number of this file's format. A version of MyClaw that knows only lower ones refuses the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<u32>,
     /// The model provider that answers, with its keys. Leave it out to let MyClaw look for keys in the environment
     /// and for a model server on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,5 @@
 //! Locks between processes, atomic replacement, private files and directories, bounded reading of regular
-//! files, small documents, directories that others can change, paths that are closed to tools, texts and names that are the same for a person,
+//! files, small documents, the formats of what is kept, directories that others can change, paths that are closed to tools, texts and names that are the same for a person,
 //! and problems of JSON files in words for those who write them.
 //!
 //! Every other crate that keeps something on disk uses these, so that each rule holds everywhere and is tested once.
@@ -8,6 +8,7 @@
 
 mod closed;
 mod documents;
+pub mod formats;
 mod json;
 mod lock;
 mod owned;

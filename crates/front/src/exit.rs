@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use myclaw_agent::{AgentError, FailureClass};
 use myclaw_config::{ConfigError, RenderStyle};
+use myclaw_files::formats::StateFormatsError;
 use myclaw_memory::NotebookError;
 use myclaw_session::SessionError;
 
@@ -161,6 +162,12 @@ impl From<AgentError> for CliError {
             None => error.message.clone(),
         };
         Self { exit: error.class.into(), class: error.class.as_str(), message }
+    }
+}
+
+impl From<StateFormatsError> for CliError {
+    fn from(error: StateFormatsError) -> Self {
+        Self::failure_of_class("formats", error.to_string())
     }
 }
 

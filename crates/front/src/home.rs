@@ -1,6 +1,7 @@
 //! Loads the environment and the config, and prints their mistakes to standard error.
 
 use myclaw_agent::{Home, SessionConfig, SessionOptions};
+use myclaw_files::formats::StateFormats;
 
 use crate::args::SessionArgs;
 use crate::exit::CliError;
@@ -8,22 +9,42 @@ use crate::logging;
 use crate::memory::finish_forgetting;
 use crate::print::note;
 
-/// Reads the environment, and warns about values that cannot be used.
+/// Reads the environment, and warns about values that cannot be used. Refuses a state directory that a newer version of the
+/// program has written.
 ///
 /// # Errors
-/// There is no home directory.
+/// There is no home directory, or its state directory cannot be used by this version.
 pub fn find_home() -> Result<Home, CliError> {
-    let home = Home::find()?;
-    for warning in home.environment.warnings() {
-        note(format_args!("myclaw: {warning}"));
-    }
-    logging::start_on_stderr(&home.environment);
+    let home = find_any_home()?;
+    StateFormats::check(home.paths.state_dir())?;
     if let Err(error) = finish_forgetting(&home) {
         note(format_args!(
             "myclaw: what a killed command began to forget is not all done yet: {error}"
         ));
     }
     Ok(home)
+}
+
+/// Reads the environment, for commands that also work where a newer version of the program was.
+///
+/// # Errors
+/// There is no home directory.
+pub fn find_any_home() -> Result<Home, CliError> {
+    let home = Home::find()?;
+    for warning in home.environment.warnings() {
+        note(format_args!("myclaw: {warning}"));
+    }
+    logging::start_on_stderr(&home.environment);
+    Ok(home)
+}
+
+/// Writes down in the state directory which version of the program writes there from now on, and makes the directory.
+///
+/// # Errors
+/// A newer version has written there, or this one must not change files before it is written down.
+pub fn begin_to_write(home: &Home) -> Result<(), CliError> {
+    StateFormats::record(home.paths.state_dir())?;
+    Ok(())
 }
 
 /// Refuses to work on a session by itself where the sessions are in a database that gateways share: this program would be
@@ -55,6 +76,9 @@ pub fn session_config(args: &SessionArgs) -> Result<SessionConfig, CliError> {
 /// As for [`session_config`].
 pub fn load_session(home: Home, options: &SessionOptions) -> Result<SessionConfig, CliError> {
     let session = SessionConfig::load(home, options)?;
+    if session.home.paths.state_dir().exists() {
+        begin_to_write(&session.home)?;
+    }
     logging::start_with_config(&session.config, &session.agent, &session.home);
     let file = session.home.paths.config_file();
     tracing::info!(

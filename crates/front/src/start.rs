@@ -9,7 +9,7 @@ use myclaw_session::{CLI_CHANNEL, EntryId, SessionKey};
 
 use crate::args::{ContinueArgs, SessionArgs};
 use crate::exit::CliError;
-use crate::home::{find_home, load_session, refuse_shared};
+use crate::home::{begin_to_write, find_home, load_session, refuse_shared};
 use crate::resume::shown_directory;
 use crate::sessions::Sessions;
 
@@ -50,6 +50,7 @@ impl Start {
     pub fn find(args: &SessionArgs, wanted: Wanted) -> Result<Self, CliError> {
         let start = Self::find_in(find_home()?, args, wanted)?;
         refuse_shared(&start.config)?;
+        begin_to_write(&start.config.home)?;
         Ok(start)
     }
 

@@ -25,15 +25,6 @@ pub enum HostError {
         /// The other process, if it is known.
         process_id: Option<u32>,
     },
-    /// A newer version of the program has written the store.
-    #[error(
-        "{} was written by a newer version of this program; update myclaw, or choose another --directory",
-        path.display()
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-    },
     /// The list of groups cannot be used.
     #[error(transparent)]
     Groups(#[from] GroupsError),

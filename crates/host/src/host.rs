@@ -437,7 +437,6 @@ fn open_store(home: &HostHome) -> Result<SqliteStore, HostError> {
         StoreError::InUse { process_id, .. } => {
             HostError::AlreadyRuns { directory: home.root().to_owned(), process_id }
         }
-        StoreError::Newer { path, .. } => HostError::Newer { path },
         other => other.into(),
     })
 }

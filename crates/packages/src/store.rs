@@ -12,17 +12,19 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use myclaw_files::formats::PACKAGES;
 use myclaw_files::{
     Access, Durability, LockError, LockFile, LockWait, SharedDirectory, create_private_directory,
     sync_directory,
 };
 use myclaw_skills::{Given, Machine, Problem, SkillCatalog, SkillOrigin};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{FileChange, PackageContents, Tree, TreeError};
 
 /// Raised when an older program would misread the lock file.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = PACKAGES.newest;
 const LOCK_FILE: &str = "lock.json";
 /// Who may change the packages: one process at a time.
 const CHANGING: &str = "changing.lock";
@@ -401,13 +403,14 @@ impl PackageStore {
                 path.display()
             ))
         };
-        let lock: LockText =
-            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
-        match lock.format {
-            FORMAT => Ok(lock),
-            other => {
-                Err(damaged(format!("it has the format {other} of another version of MyClaw")))
+        let unread = |error: serde_json::Error| damaged(error.to_string());
+        let lock: Value = serde_json::from_slice(&bytes).map_err(unread)?;
+        match lock["format"].as_u64() {
+            Some(newer) if newer > FORMAT.into() => {
+                Err(PackageError(PACKAGES.refusal(&self.directory.join(LOCK_FILE), newer)))
             }
+            Some(0) => Err(damaged("it has the format 0".to_owned())),
+            _ => serde_json::from_value(lock).map_err(unread),
         }
     }
 

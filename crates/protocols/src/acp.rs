@@ -38,7 +38,7 @@ use client_sessions::ClientSessions;
 use editor::EditorTools;
 use myclaw_front::args::SessionArgs;
 use myclaw_front::exit::CliError;
-use myclaw_front::home::{refuse_shared, session_config};
+use myclaw_front::home::{begin_to_write, refuse_shared, session_config};
 use permission::Permissions;
 use requests::Requests;
 use wire::Wire;
@@ -49,6 +49,7 @@ pub fn run(args: AcpArgs) -> Result<(), CliError> {
     // Mistakes in the config file are reported now rather than with the first session.
     let session_config = session_config(&args)?;
     refuse_shared(&session_config)?;
+    begin_to_write(&session_config.home)?;
     let stop = CancellationToken::new();
     let wire = Wire::new(stop.clone());
     serve_until_over(wire.output(), stop.clone(), serve(args, &session_config, &wire, stop))

@@ -15,7 +15,7 @@ use myclaw_agent::mcp::serve::{Asks, Call, Client, Message, Peer, Refusal, Reque
 use myclaw_agent::{Driver, SessionConfig, engine};
 use myclaw_front::args::SessionArgs;
 use myclaw_front::exit::CliError;
-use myclaw_front::home::{find_home, load_session};
+use myclaw_front::home::{begin_to_write, find_home, load_session};
 use myclaw_front::terminal::{Destination, JsonMode, Output};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -32,6 +32,7 @@ pub fn run(args: McpServeArgs) -> Result<(), CliError> {
     let args = SessionArgs::from(args);
     // Mistakes in the config file are reported now rather than with the first request.
     let mut config = load_session(find_home()?, &args.options())?;
+    begin_to_write(&config.home)?;
     if args.directory.is_none() {
         config.directory = config.project_here();
     }

@@ -11,7 +11,7 @@ use crate::{AboutEntry, EntryId, ForkOrigin, Meta};
 ///
 /// It is raised only for changes that an older program would misread. A new entry type does not raise it, because older
 /// programs keep and skip the types that they do not know.
-pub const FORMAT_VERSION: u32 = FORK_VERSION;
+pub const FORMAT_VERSION: u32 = myclaw_files::formats::LOG.newest;
 /// Version of a log that holds the whole session.
 pub(crate) const WHOLE_VERSION: u32 = 1;
 /// Version of a log that begins in other files ([`SessionHeader::history`]): an older program would miss that part.

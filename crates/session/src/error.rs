@@ -117,7 +117,7 @@ pub enum SessionError {
         key: SessionKey,
     },
     /// A later version of the program wrote the file in a way that this one cannot read.
-    #[error("{} has format version {found}, and this program reads up to version {supported}; update myclaw to continue this session", .path.display())]
+    #[error("{}", myclaw_files::formats::LOG.refusal(.path, found))]
     NewerVersion {
         /// The transcript.
         path: PathBuf,

@@ -9,11 +9,7 @@ use myclaw_files::LockError;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// A newer version of the program has written the file.
-    #[error(
-        "{} was written by a newer version of this program (format {found}; this version knows {known}); update \
-         myclaw, or set MYCLAW_STATE_DIR to another directory",
-        path.display()
-    )]
+    #[error("{}", myclaw_files::formats::STORE.refusal(path, found))]
     Newer {
         /// The file.
         path: PathBuf,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use myclaw_files::formats::APPROVALS;
 use myclaw_files::{
     Durability, LockError, LockFile, LockWait, NewFile, create_private_directory, parent_of,
     read_regular, set_aside,
@@ -19,7 +20,7 @@ use crate::{AgentError, FailureClass};
 /// Name of the file.
 const FILE: &str = "approvals.json";
 /// Version of the file's format. A file with a later version is refused.
-const VERSION: u32 = 2;
+const VERSION: u32 = APPROVALS.newest;
 /// The oldest version that is read.
 const OLDEST_VERSION: u32 = 1;
 /// Version of what a digest is bound to. Older answers do not hold any more, because they say less.
@@ -150,12 +151,12 @@ pub enum ApprovalsError {
     #[error("{0}")]
     Elsewhere(String),
     /// A later version of the program wrote it.
-    #[error("{} has the format {version}, and this version reads {VERSION}; use the newer myclaw", path.display())]
+    #[error("{}", APPROVALS.refusal(path, version))]
     Newer {
         /// The file.
         path: PathBuf,
         /// Its format.
-        version: u32,
+        version: u64,
     },
 }
 
@@ -191,12 +192,18 @@ impl Approvals {
     /// # Errors
     /// It is damaged, or a later version of the program wrote it.
     pub fn read(stored: serde_json::Value, path: &Path) -> Result<Self, ApprovalsError> {
-        let document: Self = serde_json::from_value(stored).map_err(|error| {
-            ApprovalsError::Damaged { path: path.to_owned(), reason: error.to_string() }
-        })?;
-        match document.version {
-            OLDEST_VERSION..=VERSION => Ok(Self { version: VERSION, ..document }),
-            version => Err(ApprovalsError::Newer { path: path.to_owned(), version }),
+        let damaged = |reason| ApprovalsError::Damaged { path: path.to_owned(), reason };
+        // This comes first: a later version may have other fields.
+        match stored["version"].as_u64() {
+            Some(version) if version > VERSION.into() => {
+                Err(ApprovalsError::Newer { path: path.to_owned(), version })
+            }
+            Some(version) if version < OLDEST_VERSION.into() => {
+                Err(damaged(format!("there is no version {version}")))
+            }
+            _ => serde_json::from_value(stored)
+                .map(|document: Self| Self { version: VERSION, ..document })
+                .map_err(|error| damaged(error.to_string())),
         }
     }
 

@@ -202,7 +202,7 @@ async fn new_tokens_that_could_not_be_kept_are_reported_and_used_by_this_process
         assert!(std::fs::write(path, text.replace("\"version\": 1", "\"version\": 2")).is_ok());
     });
     let reported = token(&store, &resolver, 10).await.err().unwrap_or_default();
-    assert!(reported.contains("update myclaw to change it"), "{reported}");
+    assert!(reported.contains("Install the newer version"), "{reported}");
     assert_eq!(token(&store, &resolver, 10).await, Ok("access 1".to_owned()));
     // The server is not asked again if the answer cannot be stored.
     assert!(token(&store, &resolver, 4_000_000).await.is_err());

@@ -18,7 +18,7 @@ use crate::profile::store_name;
 use crate::{AuthProfile, CredentialType, Failure, ProfileOrigin, UsageStats};
 
 /// The version that this program writes.
-pub(super) const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = myclaw_files::formats::KEYS.newest as u64;
 
 /// The content of a store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

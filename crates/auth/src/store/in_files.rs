@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use myclaw_files::{Durability, NewFile, create_private_directory, open_regular, remove_if_there};
+use serde_json::Value;
 
 use super::file::VERSION;
 use super::{AuthFile, AuthStore, KeepKeys, KeyChange, LoginsHeld, Reservation};
@@ -68,14 +69,14 @@ impl FileKeys {
         // because it may contain keys that were deleted since.
         remove_if_there(&directory.join(NEW_FILE)).map_err(failed_to("write", &self.path))?;
         let found = self.load().and_then(|file| match file.version {
-            found if found > VERSION => Err(AuthStoreError::NewerVersion {
-                path: self.path.clone(),
-                found,
-                supported: VERSION,
-            }),
+            found if found > VERSION => Err(self.newer(found)),
             _ => Ok(file),
         });
         Ok((lock, found))
+    }
+
+    fn newer(&self, found: u64) -> AuthStoreError {
+        AuthStoreError::NewerVersion { path: self.path.clone(), found, supported: VERSION }
     }
 
     /// Copies the file to a separate name, readable by its owner only.
@@ -132,10 +133,21 @@ impl KeepKeys for FileKeys {
         if bytes.len() as u64 > MAX_BYTES {
             return Err(AuthStoreError::TooLarge { path: self.path.clone(), limit: MAX_BYTES });
         }
-        serde_json::from_slice(&bytes).map_err(|error| AuthStoreError::Corrupt {
-            path: self.path.clone(),
-            // The error's own text may quote the content.
-            detail: format!("line {}, column {}: not as expected", error.line(), error.column()),
+        serde_json::from_slice(&bytes).map_err(|error| {
+            // A later version may have other fields, which are not damage.
+            let value: Option<Value> = serde_json::from_slice(&bytes).ok();
+            match value.and_then(|value| value["version"].as_u64()) {
+                Some(found) if found > VERSION => self.newer(found),
+                _ => AuthStoreError::Corrupt {
+                    path: self.path.clone(),
+                    // The error's own text may quote the content.
+                    detail: format!(
+                        "line {}, column {}: not as expected",
+                        error.line(),
+                        error.column()
+                    ),
+                },
+            }
         })
     }
 

@@ -385,7 +385,7 @@ fn what_a_later_version_wrote_is_kept() {
     home.write(store_path(&home), r#"{"version": 2, "profiles": {}}"#);
     let output = add(&home, &["--provider", "anthropic"], KEY);
     output.assert_code(1);
-    assert!(output.stderr().contains("update myclaw"), "{}", output.stderr());
+    assert!(output.stderr().contains("Install the newer version"), "{}", output.stderr());
 }
 
 #[test]

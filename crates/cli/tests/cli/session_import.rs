@@ -301,7 +301,7 @@ fn bad_files_are_reported_one_by_one_and_the_good_ones_are_taken() {
         (
             "newer.jsonl",
             "{\"type\":\"session\",\"version\":9,\"sessionKey\":\"agent:main:main\"}\n",
-            "update myclaw",
+            "Install the newer version",
         ),
     ];
     for (name, text, message) in bad {

@@ -74,7 +74,7 @@ fn a_port_in_use_a_newer_store_and_a_short_token_have_one_message_each() {
     std::fs::write(&store, &bytes).unwrap();
     let refused = bench.command().wait(PATIENCE);
     refused.assert_code(1);
-    assert!(refused.stderr().contains("newer version"), "{}", refused.stderr());
+    assert!(refused.stderr().contains("the newer version that wrote it"), "{}", refused.stderr());
     assert_eq!(refused.stderr().lines().count(), 1, "{}", refused.stderr());
 }
 

@@ -9,7 +9,7 @@ use crate::StoreError;
 use crate::blob::blob_of;
 
 /// Version of the tables. An older program refuses a newer one.
-const FORMAT: i64 = 2;
+const FORMAT: i64 = myclaw_files::formats::STORE.newest as i64;
 /// Marks a file as this program's: `MyCl` in ASCII, in SQLite's `application_id`.
 pub(super) const APPLICATION: i64 = 0x4d79_436c;
 

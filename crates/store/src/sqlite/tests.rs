@@ -126,7 +126,7 @@ fn a_newer_format_is_refused_and_left_alone() {
     let before = std::fs::read(path(&directory)).unwrap();
     let refused = SqliteStore::open(&path(&directory)).unwrap_err();
     assert!(matches!(refused, StoreError::Newer { found: 7, known: 2, .. }), "{refused}");
-    assert!(refused.to_string().contains("update myclaw"), "{refused}");
+    assert!(refused.to_string().contains("Install the newer version"), "{refused}");
     assert_eq!(std::fs::read(path(&directory)).unwrap(), before);
 }
 

@@ -79,7 +79,7 @@ fn a_file_that_cannot_be_read_approves_nothing_and_is_not_overwritten() {
     let home = tempfile::tempdir().unwrap();
     let store = ApprovalStore::in_state_dir(home.path());
     let path = home.path().join(FILE);
-    for (text, expected) in [("{", "is damaged"), ("{\"version\": 9}", "has the format 9")] {
+    for (text, expected) in [("{", "is damaged"), ("{\"version\": 9}", "has format 9")] {
         fs::write(&path, text).unwrap();
         let message = store.covers("agent:main:cli", &digest(1)).unwrap_err().to_string();
         assert!(message.contains(expected), "{message}");
