@@ -10,7 +10,7 @@ use myclaw_backup::{BackupError, Contents, LeftOut, Passphrase, Source, Why, che
 use myclaw_config::{ConfigChange, ConfigFile, ConfigPath};
 use myclaw_files::{Durability, NewFile, parent_of};
 use myclaw_front::exit::CliError;
-use myclaw_front::home::find_home;
+use myclaw_front::home::{find_any_home, find_home};
 use myclaw_front::print::{Printer, files_and_bytes, note};
 use serde_json::Value;
 
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &BackupArgs) -> Result<(), CliError> {
 
 /// Makes a state directory of a backup.
 pub(crate) fn restore(args: &RestoreArgs) -> Result<(), CliError> {
-    let home = find_home()?;
+    let home = find_any_home()?;
     let state = home.paths.state_dir();
     // A link to it is allowed.
     if let Ok(real) = fs::canonicalize(state) {

@@ -33,6 +33,7 @@ mod packages;
 mod sandbox;
 mod security;
 mod sources;
+mod update;
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -148,6 +149,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.extend(servers);
     checks.push(check_workspace(agent.as_ref(), home));
     checks.extend(moved::check(home));
+    checks.extend(update::check(home));
     checks.extend(others);
     checks.push(check_directory(
         "sessions",

@@ -20,7 +20,7 @@ use super::cluster::Shared;
 use super::host;
 use crate::args::{GatewayArgs, GatewayCommand, InstallArgs, UninstallArgs};
 use myclaw_front::exit::CliError;
-use myclaw_front::home::{find_home, load_session};
+use myclaw_front::home::{begin_to_write, find_home, load_session};
 use myclaw_front::interrupt::Interrupts;
 use myclaw_front::logging;
 use myclaw_front::print::{Printer, note};
@@ -63,6 +63,7 @@ fn serve() -> Result<(), CliError> {
         Some(shared) => shared.home(session.home),
         None => session.home,
     };
+    begin_to_write(&session.home)?;
     let interrupts = Interrupts::install()?;
     runtime::raise_file_limit();
     let stop = CancellationToken::new();

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::speech::{speaker, transcriber};
 use crate::args::{HostArgs, HostBackend, HostDirectory};
 use myclaw_front::exit::CliError;
-use myclaw_front::home::find_home;
+use myclaw_front::home::{begin_to_write, find_home};
 use myclaw_front::interrupt::Interrupts;
 use myclaw_front::print::note;
 use myclaw_front::runtime;
@@ -31,6 +31,7 @@ const SPEECH_KEY: &str = "SPEECH_API_KEY";
 /// Runs the command.
 pub(crate) fn run(args: HostArgs) -> Result<(), CliError> {
     let home = find_home()?;
+    begin_to_write(&home)?;
     let interrupts = Interrupts::install()?;
     runtime::raise_file_limit();
     let stop = CancellationToken::new();

@@ -19,7 +19,7 @@ use form::{AnswerForm, CORRECTIONS};
 use myclaw_front::approval::TerminalApprover;
 use myclaw_front::attachments::{self, Attachment};
 use myclaw_front::exit::CliError;
-use myclaw_front::home::{find_home, refuse_shared};
+use myclaw_front::home::{begin_to_write, find_home, refuse_shared};
 use myclaw_front::interrupt::{Interrupts, read_proc};
 use myclaw_front::model::announce;
 use myclaw_front::print::note;
@@ -77,6 +77,7 @@ fn run_turn(
     let mut start = Start::find_in(home, &args.session, Wanted::from(args.last))?;
     if !args.no_session {
         refuse_shared(&start.config)?;
+        begin_to_write(&start.config.home)?;
     }
     start.config.options = options;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };

@@ -6,9 +6,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use myclaw_agent::Home;
+use myclaw_files::formats::FILE as FORMATS;
 use myclaw_files::{is_locked, parent_of};
 use myclaw_front::exit::CliError;
-use myclaw_front::home::find_home;
+use myclaw_front::home::find_any_home;
 use myclaw_front::print::{Printer, files_and_bytes};
 
 use super::{confirm, gateway, refuse_if_in_use};
@@ -74,7 +75,7 @@ struct Found {
 
 /// Lists what there is, asks, and removes it.
 pub(crate) fn run(args: &UninstallArgs) -> Result<(), CliError> {
-    let home = find_home()?;
+    let home = find_any_home()?;
     let found = find(&home, args.workspace)?;
     let mut printer = Printer::stdout();
     list(&mut printer, &found)?;
@@ -125,7 +126,7 @@ fn find(home: &Home, with_work: bool) -> Result<Found, CliError> {
     let entries = entries(state)?;
     let is_ours = |name: &str| {
         let name = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
-        STATE.contains(&name) || name.starts_with("draft-")
+        STATE.contains(&name) || name.starts_with("draft-") || name.starts_with(FORMATS)
     };
     for path in entries {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

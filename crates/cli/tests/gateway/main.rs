@@ -47,6 +47,7 @@ mod service;
 mod session_tools;
 mod sessions;
 mod socket;
+mod states;
 mod subagents;
 mod telemetry;
 mod tls;
