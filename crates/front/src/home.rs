@@ -16,7 +16,10 @@ use crate::print::note;
 /// There is no home directory, or its state directory cannot be used by this version.
 pub fn find_home() -> Result<Home, CliError> {
     let home = find_any_home()?;
-    StateFormats::check(home.paths.state_dir())?;
+    // A file in its place is reported by what wants to write there.
+    if home.paths.state_dir().is_dir() {
+        StateFormats::check(home.paths.state_dir())?;
+    }
     if let Err(error) = finish_forgetting(&home) {
         note(format_args!(
             "myclaw: what a killed command began to forget is not all done yet: {error}"
@@ -76,7 +79,7 @@ pub fn session_config(args: &SessionArgs) -> Result<SessionConfig, CliError> {
 /// As for [`session_config`].
 pub fn load_session(home: Home, options: &SessionOptions) -> Result<SessionConfig, CliError> {
     let session = SessionConfig::load(home, options)?;
-    if session.home.paths.state_dir().exists() {
+    if session.home.paths.state_dir().is_dir() {
         begin_to_write(&session.home)?;
     }
     logging::start_with_config(&session.config, &session.agent, &session.home);
