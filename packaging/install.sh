@@ -199,6 +199,11 @@ install() {
 
   printf '%s\n' "$key" > "$files/release-key.pem"
   echo "$version" > "$files/version"
+  # Where `myclaw update` looks for the next one.
+  case $from in
+    https://* | /*) echo "$from" ;;
+    *) echo "$PWD/$from" ;;
+  esac > "$files/from"
   # From, to, mode.
   {
     echo "myclaw bin/myclaw 755"
@@ -206,7 +211,7 @@ install() {
     echo "completions/myclaw.bash share/bash-completion/completions/myclaw 644"
     echo "completions/_myclaw share/zsh/site-functions/_myclaw 644"
     echo "completions/myclaw.fish share/fish/vendor_completions.d/myclaw.fish 644"
-    for one in LICENSE-MIT LICENSE-APACHE THIRD-PARTY-LICENCES.txt release-key.pem version; do echo "$one share/myclaw/$one 644"; done
+    for one in LICENSE-MIT LICENSE-APACHE THIRD-PARTY-LICENCES.txt release-key.pem version from; do echo "$one share/myclaw/$one 644"; done
   } > "$work/plan"
   mkdir -p "$to"
   made=

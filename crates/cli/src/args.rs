@@ -36,6 +36,7 @@ mod sessions;
 mod skills;
 mod speech;
 pub(crate) mod uninstall;
+pub(crate) mod update;
 mod usage;
 
 pub(crate) use bounds::BoundsArgs;
@@ -271,6 +272,9 @@ pub(crate) enum Command {
     /// Make a state directory of a backup
     #[command(long_about = help::RESTORE, after_long_help = help::RESTORE_EXAMPLES)]
     Restore(Later<backup::RestoreArgs>),
+    /// Install another version, for copies that install.sh has installed
+    #[command(long_about = help::UPDATE, after_long_help = help::UPDATE_EXAMPLES)]
+    Update(Later<update::UpdateArgs>),
     /// Remove what MyClaw has written for this user: config, keys, sessions, the service
     #[command(long_about = help::UNINSTALL, after_long_help = help::UNINSTALL_EXAMPLES)]
     Uninstall(Later<uninstall::UninstallArgs>),

@@ -36,6 +36,7 @@ pub(crate) mod sessions;
 pub(crate) mod skills;
 mod speech;
 pub(crate) mod uninstall;
+pub(crate) mod update;
 pub(crate) mod usage;
 pub(crate) mod workflows;
 

@@ -87,6 +87,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Completions(args)) => commands::completions::run(&args),
         Some(Command::Backup(args)) => commands::backup::run(&args),
         Some(Command::Restore(args)) => commands::backup::restore(&args),
+        Some(Command::Update(args)) => commands::update::run(&args),
         Some(Command::Uninstall(args)) => commands::uninstall::run(&args),
     }
 }

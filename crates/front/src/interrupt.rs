@@ -13,9 +13,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2, SIGXFSZ};
 use signal_hook::flag;
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::{Handle, Signals};
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::{CliError, Exit};
@@ -64,6 +64,9 @@ pub struct Interrupts {
     is_ending: Arc<AtomicBool>,
     before_leaving: Arc<OnceLock<Farewell>>,
     on_hangup: Arc<OnceLock<Hangup>>,
+    on_restart: Arc<OnceLock<Farewell>>,
+    /// Adds signals to those that are waited for.
+    handle: OnceLock<Handle>,
     /// Whether an aborted turn may take only [`LONGEST_END`] after SIGTERM.
     limits_turns: Arc<AtomicBool>,
 }
@@ -100,6 +103,8 @@ impl Interrupts {
             is_ending: Arc::default(),
             before_leaving: Arc::default(),
             on_hangup: Arc::default(),
+            on_restart: Arc::default(),
+            handle: OnceLock::new(),
             limits_turns: Arc::default(),
         };
         interrupts.spawn().map_err(|error| {
@@ -124,6 +129,14 @@ impl Interrupts {
         let _ = self.on_hangup.set(Hangup { had_terminal: has_terminal(), work: Box::new(work) });
     }
 
+    /// Calls `work` for SIGUSR2, from another thread. The first call counts. Until then the signal ends the process.
+    pub fn on_restart(&self, work: impl Fn() + Send + Sync + 'static) {
+        let _ = self.on_restart.set(Box::new(work));
+        if let Some(handle) = self.handle.get() {
+            let _ = handle.add_signal(SIGUSR2);
+        }
+    }
+
     /// Ends the process 0.7 seconds after SIGTERM, even if a turn has not ended by then: a tool, a hook or a server
     /// can be slow to heed the abort.
     pub fn limit_turns(&self) {
@@ -133,18 +146,26 @@ impl Interrupts {
     fn spawn(&self) -> io::Result<()> {
         let limits_turns = Arc::clone(&self.limits_turns);
         let on_hangup = Arc::clone(&self.on_hangup);
+        let on_restart = Arc::clone(&self.on_restart);
         let before_leaving = Arc::clone(&self.before_leaving);
         let (target, is_ending) = (Arc::clone(&self.target), Arc::clone(&self.is_ending));
         let ignored = ignored_signals();
         let wanted =
             [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
         let mut signals = Signals::new(wanted)?;
+        let _ = self.handle.set(signals.handle());
         let wait = move || {
             while let Some(signal) = signals.wait().next() {
                 if signal == SIGHUP
                     && let Some(hangup) = on_hangup.get().filter(|it| !it.has_lost_terminal())
                 {
                     (hangup.work)();
+                    continue;
+                }
+                if signal == SIGUSR2 {
+                    if let Some(restart) = on_restart.get() {
+                        restart();
+                    }
                     continue;
                 }
                 let was_ending = is_ending.fetch_or(signal != SIGINT, Ordering::SeqCst);

@@ -276,7 +276,7 @@ async fn open(
 pub enum Ended {
     /// It was stopped.
     Stopped,
-    /// The owner's agent asked for a restart: the caller runs the program again.
+    /// The owner or the owner's agent asked for a restart: the caller runs the program again.
     Restart,
 }
 
@@ -305,6 +305,11 @@ impl Running {
     pub fn with_channel(self, channel: Arc<dyn Channel>) -> Self {
         self.reloader.channels.keep(channel);
         self
+    }
+
+    /// Ends it as a stop does, and has the caller run the program again.
+    pub fn restart(&self) -> CancellationToken {
+        self.reloader.delivery.restart()
     }
 
     /// Serves until it is stopped. Then takes no more messages, and gives running turns some time to finish; the next

@@ -8,7 +8,7 @@ use super::Cli;
 
 const RUN: &str = "`myclaw run \"…\"` prints one answer";
 const MCP: &str = "`myclaw mcp list` lists the MCP servers, `myclaw mcp add` and `import` add some; docs/use/mcp.md";
-const UPDATE: &str = "install the new version as you installed this one; docs/use/install.md";
+const UPDATE: &str = "`myclaw update` installs a newer version; docs/use/install.md";
 const GATEWAY: &str =
     "the gateway runs with `myclaw gateway`, or as a service with `myclaw gateway install`";
 const STOP: &str =
@@ -29,7 +29,7 @@ const QUIT: &str = "a chat ends with `/quit`";
 const PROMPT: &str = "instructions are in AGENTS.md of the workspace; docs/use/workspace.md";
 
 /// Words in the place of a command, and what does the same here.
-const COMMANDS: [(&str, &str); 82] = [
+const COMMANDS: [(&str, &str); 81] = [
     ("version", "`myclaw --version` prints it"),
     ("exec", RUN),
     ("ask", RUN),
@@ -42,7 +42,6 @@ const COMMANDS: [(&str, &str); 82] = [
     ("plugins", "plugins are packages: `myclaw packages add`; docs/use/packages.md"),
     ("extensions", MCP),
     ("install", "`myclaw onboard` sets MyClaw up, and `myclaw gateway install` its service"),
-    ("update", UPDATE),
     ("upgrade", UPDATE),
     ("self-update", UPDATE),
     ("login", LOGIN),
@@ -225,7 +224,7 @@ const OPTIONS: [(&str, &str); 48] = [
     ("--no-color", "the variable NO_COLOR=1 turns colours off"),
 ];
 
-/// Words in the place of a command that seldom begin a sentence, unlike `update`, `test` and `list`.
+/// Words in the place of a command that seldom begin a sentence, unlike `test` and `list`.
 const GROUPS: [&str; 22] = [
     "agents",
     "daemon",

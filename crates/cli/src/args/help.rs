@@ -14,6 +14,7 @@ mod nodes;
 mod packages;
 mod runner;
 mod uninstall;
+mod update;
 mod usage;
 
 pub(super) use attach::*;
@@ -30,6 +31,7 @@ pub(super) use nodes::*;
 pub(super) use packages::*;
 pub(super) use runner::*;
 pub(super) use uninstall::*;
+pub(super) use update::*;
 pub(super) use usage::*;
 
 pub(super) const ABOUT: &str = "\

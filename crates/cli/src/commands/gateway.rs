@@ -47,6 +47,11 @@ pub(super) fn service_file(home: &Home) -> Option<PathBuf> {
     service::own_file(home)
 }
 
+/// Starts the service of this user again; false if there is none, or it cannot be started.
+pub(super) fn restart_service(home: &Home) -> bool {
+    service::restart(home)
+}
+
 /// Stops that service and removes its file.
 pub(super) fn uninstall_service() -> Result<(), CliError> {
     service::uninstall(&UninstallArgs { dry_run: false, force: false, manager: None })
@@ -58,12 +63,12 @@ fn serve() -> Result<(), CliError> {
     let program = std::env::current_exe();
     // The gateway reads the config itself; this reports its mistakes, and starts the log.
     let session = load_session(find_home()?, &SessionOptions::default())?;
+    begin_to_write(&session.home)?;
     let shared = Shared::find(&session.home, &session.config)?.map(Arc::new);
     let home = match &shared {
         Some(shared) => shared.home(session.home),
         None => session.home,
     };
-    begin_to_write(&session.home)?;
     let interrupts = Interrupts::install()?;
     runtime::raise_file_limit();
     let stop = CancellationToken::new();
@@ -97,6 +102,8 @@ fn serve() -> Result<(), CliError> {
         for problem in &running.problems {
             note(format_args!("myclaw: {problem}"));
         }
+        let restart = running.restart();
+        interrupts.on_restart(move || restart.cancel());
         let of_config = shared.clone();
         let on_config: OnConfig = Arc::new(move |home, config| {
             if let Some(shared) = &of_config {

@@ -51,10 +51,11 @@ const COMPLETIONS: [&str; 3] = [
     ".config/fish/completions/myclaw.fish",
 ];
 /// Begins the names of directories for temporary files of a run. One that was killed leaves them.
-const TEMPORARY: [&str; 5] = [
+const TEMPORARY: [&str; 6] = [
     "myclaw-browser-",
     "myclaw-proxy-",
     super::run::SCRATCH_PREFIX,
+    super::update::TEMPORARY,
     myclaw_backup::COPIES,
     myclaw_backup::UNPACKING,
 ];

@@ -189,7 +189,11 @@ fn a_transcript_of_a_newer_version_is_left_alone() {
     let newer = format!("{header}\n{rest}");
     fs::write(&path, &newer).expect("writes");
     let shown = path.display().to_string();
-    assert_fails(&run(&home, &["run", "hello"]), 1, &[&shown, "format 99", "Install the newer version"]);
+    assert_fails(
+        &run(&home, &["run", "hello"]),
+        1,
+        &[&shown, "format 99", "Install the newer version"],
+    );
     assert_eq!(fs::read_to_string(&path).expect("a transcript"), newer);
     assert_goes_on(&home, format, "other");
 }

@@ -78,7 +78,7 @@ fn a_message_without_a_command_opens_the_chat_unless_it_is_a_misspelt_command() 
 fn a_word_that_looks_like_a_command_is_no_message() {
     let home = TempHome::new();
     for (arguments, words) in [
-        (&["update"][..], "docs/use/install.md"),
+        (&["upgrade"][..], "docs/use/install.md"),
         (&["login"], "myclaw auth add"),
         (&["login", "anthropic"], "myclaw auth add"),
         (&["export"], "myclaw sessions export"),
@@ -87,7 +87,7 @@ fn a_word_that_looks_like_a_command_is_no_message() {
         (&["forget", "x"], "myclaw memory forget"),
         (&["security", "status"], "doctor --security"),
         (&["Login"], "myclaw auth add"),
-        (&["UPDATE"], "docs/use/install.md"),
+        (&["UPGRADE"], "docs/use/install.md"),
         (&["Sessions"], "did you mean `sessions`?"),
         (&["exit"], "`/quit`"),
         (&["review"], "myclaw run"),
@@ -196,7 +196,7 @@ fn a_sentence_that_begins_like_a_command_is_a_message() {
     let home = TempHome::new();
     for sentence in [
         "status update please write one",
-        "update the readme",
+        "refresh the readme",
         "review the last commit",
         "test all the things",
         "list my open tasks",

@@ -51,6 +51,8 @@ mod states;
 mod subagents;
 mod telemetry;
 mod tls;
+#[cfg(target_os = "linux")]
+mod update;
 mod usage;
 mod watching;
 mod web_ui;

@@ -197,6 +197,20 @@ pub(super) fn own_file(home: &Home) -> Option<PathBuf> {
     matches!(service.find("").ok()?, Found::Other).then_some(service.path)
 }
 
+/// Starts the service again, if this program wrote its file; false if that fails.
+pub(super) fn restart(home: &Home) -> bool {
+    let Some(service) = own_file(home).and_then(|_| Service::of(home, None).ok()) else {
+        return false;
+    };
+    let name = format!("{}/{}", domain(), files::LABEL);
+    let command: &[&str] = match service.manager {
+        ServiceManager::Systemd => &["systemctl", "--user", "restart", files::UNIT],
+        ServiceManager::Launchd => &["launchctl", "kickstart", "-k", &name],
+    };
+    let ended = Command::new(command[0]).args(&command[1..]).stdin(Stdio::null()).output();
+    ended.is_ok_and(|ended| ended.status.success())
+}
+
 /// Stops the service and removes its file.
 pub(super) fn uninstall(args: &UninstallArgs) -> Result<(), CliError> {
     let service = Service::of(&find_home()?, args.manager)?;
