@@ -19,7 +19,7 @@ use jiff::{Span, Timestamp};
 
 use crate::ScheduleError;
 use crate::zone::{instant, milliseconds};
-use field::{DAYS, Field, HOURS, MINUTES, MONTHS, SECONDS, WEEKDAYS};
+use field::{DAYS, Field, HOURS, InMonth, MINUTES, MONTHS, SECONDS, WEEKDAYS};
 
 /// Days that are searched for the next due time. 29 February is at most eight years away.
 const MOST_DAYS: i32 = 12 * 366;
@@ -48,6 +48,8 @@ pub struct Cron {
     days: Field,
     months: Field,
     weekdays: Field,
+    /// Days of the week of which only one in a month is meant.
+    in_month: Vec<InMonth>,
 }
 
 impl FromStr for Cron {
@@ -67,13 +69,18 @@ impl FromStr for Cron {
             let expression = text.to_owned();
             return Err(ScheduleError::Fields { expression, fields: fields.len() });
         };
+        let (in_month, weekdays) = InMonth::apart(weekdays)?;
         Ok(Self {
             seconds: Field::parse(&SECONDS, seconds)?,
             minutes: Field::parse(&MINUTES, minutes)?,
             hours: Field::parse(&HOURS, hours)?,
             days: Field::parse(&DAYS, days)?,
             months: Field::parse(&MONTHS, months)?,
-            weekdays: Field::parse(&WEEKDAYS, weekdays)?,
+            weekdays: match weekdays.as_str() {
+                "" if !in_month.is_empty() => Field::EMPTY,
+                weekdays => Field::parse(&WEEKDAYS, weekdays)?,
+            },
+            in_month,
         })
     }
 }
@@ -113,7 +120,8 @@ impl Cron {
     fn matches(&self, date: Date) -> bool {
         let number = |value: i8| u32::from(value.unsigned_abs());
         let day = self.days.has(number(date.day()));
-        let weekday = self.weekdays.has(number(date.weekday().to_sunday_zero_offset()));
+        let weekday = self.weekdays.has(number(date.weekday().to_sunday_zero_offset()))
+            || self.in_month.iter().any(|one| one.is(date));
         let is_day = match self.days.is_star || self.weekdays.is_star {
             true => day && weekday,
             false => day || weekday,

@@ -38,6 +38,12 @@ pub enum ScheduleError {
          for a time from now"
     )]
     Time(String),
+    /// A sentence cannot be understood.
+    #[error(
+        "`{0}` is no time that is understood; say one like `tomorrow at 9`, `in 20 minutes`, `every weekday at 8` or `on the \
+         first Monday of the month at 10`"
+    )]
+    When(String),
     /// A duration cannot be read.
     #[error(
         "`{0}` is not a duration; write whole numbers with units (s, m, h, d, w), such as `30m` or `1h30m`"

@@ -9,11 +9,14 @@ mod duration;
 mod error;
 mod hours;
 mod schedule;
+mod words;
 mod zone;
 
 pub use cron::Cron;
 pub use duration::{parse_duration, write_duration};
 pub use error::ScheduleError;
 pub use hours::ActiveHours;
+pub use jiff::tz::TimeZone;
 pub use schedule::Schedule;
+pub use words::parse_when;
 pub use zone::{local_zone, parse_time, zone_named};

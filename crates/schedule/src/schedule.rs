@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
+use crate::zone::instant;
 use crate::{Cron, ScheduleError, write_duration, zone_named};
 
 /// Shortest interval.
@@ -104,6 +105,26 @@ impl Schedule {
             None => self.next_after(after),
         };
         std::iter::successors(next(from), |due| next(*due)).take_while(|due| *due <= to).collect()
+    }
+
+    /// What is understood of it, for whoever has said it: how often, the due time, and the zone in which the time is written.
+    pub fn understood(&self, due: Option<u64>, tz: &str) -> String {
+        let (often, tz) = match self {
+            Self::At { .. } => ("once".to_owned(), tz),
+            Self::Every { every_ms, .. } => {
+                (format!("every {}", write_duration(Duration::from_millis(*every_ms))), tz)
+            }
+            Self::Cron { expr, tz } => (format!("at the times of `{expr}`"), tz.as_str()),
+        };
+        let local = |due: u64| {
+            let local = zone_named(tz).map(|zone| instant(due).to_zoned(zone));
+            local.map(|local| local.strftime("%A %Y-%m-%d %H:%M:%S").to_string()).ok()
+        };
+        match (self, due.and_then(local)) {
+            (_, None) => format!("{often}, not due"),
+            (Self::At { .. }, Some(due)) => format!("{often}, {due} ({tz})"),
+            (_, Some(due)) => format!("{often}, next on {due} ({tz})"),
+        }
     }
 
     fn parsed(&self) -> Option<(Cron, TimeZone)> {

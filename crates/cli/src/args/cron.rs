@@ -109,17 +109,20 @@ pub(crate) struct JobArgs {
     /// The message to the agent when the job is due
     #[arg(value_name = "MESSAGE")]
     pub(crate) message: Option<String>,
+    /// As you say it: "tomorrow at 9", "in 20 minutes", "every weekday at 8", "on the first Monday of the month"
+    #[arg(long, value_name = "WORDS", group = "when_due")]
+    pub(crate) when: Option<String>,
     /// Once, at a time such as 2026-12-24T18:00, or a duration from now such as 20m
-    #[arg(long, value_name = "TIME", group = "when")]
+    #[arg(long, value_name = "TIME", group = "when_due")]
     pub(crate) at: Option<String>,
     /// At an interval such as 30m or 1d, counted from now
-    #[arg(long, value_name = "DURATION", group = "when")]
+    #[arg(long, value_name = "DURATION", group = "when_due")]
     pub(crate) every: Option<String>,
     /// At the local times of a cron expression: minute, hour, day of month, month, day of week
-    #[arg(long, value_name = "EXPRESSION", group = "when")]
+    #[arg(long, value_name = "EXPRESSION", group = "when_due")]
     pub(crate) cron: Option<String>,
-    /// Time zone of --at and --cron; the default is agents.defaults.userTimezone, else that of this machine
-    #[arg(long, value_name = "ZONE", requires = "when")]
+    /// Time zone of --when, --at and --cron; the default is agents.defaults.userTimezone, else that of this machine
+    #[arg(long, value_name = "ZONE", requires = "when_due")]
     pub(crate) tz: Option<String>,
     /// A name for lists; the default is the beginning of the message
     #[arg(long)]
@@ -154,6 +157,7 @@ impl JobArgs {
     /// The fields in the form of the gateway.
     pub(crate) fn fields(&self) -> JobFields {
         let schedule = ScheduleFields {
+            when: self.when.clone(),
             at: self.at.clone().map(Value::String),
             every: self.every.clone(),
             expr: self.cron.clone(),

@@ -338,6 +338,7 @@ Exit codes:
 
 pub(super) const CRON_ADD_EXAMPLES: &str = "\
 Examples:
+  myclaw cron add \"Water the plants\" --when \"every monday and thursday at 8\"
   myclaw cron add \"Call Ann\" --at 2026-12-24T18:00 --tz Europe/Berlin
   myclaw cron add \"Summarise the news\" --cron \"0 7 * * 1-5\" --isolated
   myclaw cron add \"Check the backups\" --every 6h --deliver none --missed skip";

@@ -119,7 +119,7 @@ fn fields_of(job: &JobArgs) -> Result<JobFields, CliError> {
     }
     let fields = job.fields();
     if fields.schedule.is_none() {
-        let why = "a new job needs a schedule: give --at, --every or --cron";
+        let why = "a new job needs a schedule: give --when, --at, --every or --cron";
         return Err(CliError::usage(why));
     }
     Ok(fields)
@@ -142,8 +142,10 @@ fn enable(job: &str, enabled: Enabled) -> CronRequest {
 
 fn one_job(done: &str, value: &Value) -> Result<Vec<String>, CliError> {
     let job: Job = read(&value["job"])?;
-    let next =
-        job.next.map_or_else(|| "never due".to_owned(), |due| format!("due {}", local_second(due)));
+    let due = || {
+        job.next.map_or_else(|| "never due".to_owned(), |due| format!("due {}", local_second(due)))
+    };
+    let next = value["understood"].as_str().map_or_else(due, str::to_owned);
     Ok(vec![format!("{done}: {}  {}  {next}", job.id, job.name)])
 }
 

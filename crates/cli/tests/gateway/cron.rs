@@ -149,6 +149,35 @@ fn without_a_gateway_the_commands_use_its_store() {
 }
 
 #[test]
+fn a_job_is_planned_as_people_say_it_and_the_answer_says_what_was_understood() {
+    let bench = Bench::new(answering("done"));
+    let said = |arguments: &[&str]| {
+        let done = bench.myclaw(&[&["cron"], arguments, &["--tz", "Europe/Berlin"]].concat());
+        done.assert_code(0);
+        done.stdout()
+    };
+    let added = said(&["add", "water", "--when", "every weekday at 8"]);
+    assert!(added.contains("at the times of `0 8 * * 1-5`, next on "), "{added}");
+    assert!(added.contains(" 08:00:00 (Europe/Berlin)"), "{added}");
+    let once = said(&["add", "call", "--at", "tomorrow evening"]);
+    assert!(once.contains("once, ") && once.contains(" 18:00:00 (Europe/Berlin)"), "{once}");
+    let changed = said(&["edit", "water", "--when", "on the first Monday of the month at 10"]);
+    assert!(changed.contains("`0 10 * * 1#1`, next on Monday "), "{changed}");
+    // The same through a gateway, and by the tool's form.
+    let gateway = bench.start();
+    let job = json!({"schedule": {"when": "every 2 hours", "tz": "Asia/Tokyo"}, "message": "look"});
+    let (status, answer) =
+        gateway.client.post("/api/cron", &json!({"action": "add", "job": job})).unwrap();
+    assert_eq!(status, 200, "{answer}");
+    let understood = answer["understood"].as_str().unwrap();
+    assert!(
+        understood.starts_with("every 2h, next on ") && understood.ends_with("(Asia/Tokyo)"),
+        "{understood}"
+    );
+    gateway.stop();
+}
+
+#[test]
 fn what_cannot_be_used_has_one_message_each() {
     let bench = Bench::new(answering("never"));
     bench.configure(|config| config["cron"] = json!({"maxJobs": 2}));
@@ -166,8 +195,11 @@ fn what_cannot_be_used_has_one_message_each() {
     refused(&["add", "x", "--every", "0m"], "from 1 second");
     refused(&["add", "x", "--every", "often"], "is not a duration");
     refused(&["add", "x", "--at", "2020-01-01T00:00"], "is in the past");
-    refused(&["add", "x", "--at", "tomorrow morning"], "is not a time");
-    refused(&["add", "x"], "a new job needs a schedule: give --at, --every or --cron");
+    refused(&["add", "x", "--at", "every day"], "is not a time");
+    refused(&["add", "x", "--when", "soon"], "`soon` is no time that is understood");
+    refused(&["add", "x", "--when", "today at midnight"], "is in the past");
+    refused(&["add", "x", "--cron", "0 9 * * mon#6"], "which one of the month");
+    refused(&["add", "x"], "a new job needs a schedule: give --when, --at, --every or --cron");
     refused(&["add", " ", "--every", "1h"], "give the message in quotes");
     refused(&["add", "x", "--every", "1h", "--agent", "nobody"], "nobody");
     for command in ["run", "runs", "pause", "resume", "remove"] {

@@ -1,7 +1,10 @@
 //! What people, programs and models may ask of the schedule, and the check of it.
 
 use myclaw_config::Config;
-use myclaw_schedule::{Schedule, local_zone, parse_duration, parse_time, zone_named};
+use myclaw_schedule::{
+    Schedule, ScheduleError, TimeZone, local_zone, parse_duration, parse_time, parse_when,
+    zone_named,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -130,7 +133,10 @@ pub struct ScheduleFields {
     /// A cron expression.
     #[serde(alias = "cron", skip_serializing_if = "Option::is_none")]
     pub expr: Option<String>,
-    /// The time zone of `expr` and of local times in `at`.
+    /// Any of these as people say it, such as `every weekday at 8`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+    /// The time zone of `expr`, `when` and of local times in `at`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tz: Option<String>,
 }
@@ -153,35 +159,47 @@ impl CronRequest {
 }
 
 impl ScheduleFields {
+    /// The name of the zone in which times are meant.
+    pub(super) fn tz(&self, config: &Config) -> String {
+        let configured = || config.agents.defaults.user_timezone.as_deref().map(str::trim);
+        let tz = self.tz.as_deref().map(str::trim).or_else(configured);
+        tz.map_or_else(local_zone, str::to_owned)
+    }
+
     /// The schedule that they mean.
     fn schedule(&self, config: &Config, now: u64) -> Result<Schedule, DeliveryError> {
         let kinds = [
             ("at", self.at.is_some()),
             ("every", self.every.is_some() || self.every_ms.is_some()),
             ("cron", self.expr.is_some()),
+            ("when", self.when.is_some()),
         ];
         let given: Vec<&str> =
             kinds.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
         let is_one = given.len() == 1 && self.kind.as_deref().is_none_or(|kind| kind == given[0]);
         if !is_one {
-            let message = "a schedule is one of `at` (a time), `every` (an interval) and `expr` (a cron expression, with \
-                           a time zone in `tz`); give exactly one of them";
+            let message = "a schedule is one of `when` (such as `tomorrow at 9`), `at` (a time), `every` (an interval) and \
+                           `expr` (a cron expression), with a time zone in `tz`; give exactly one of them";
             return Err(unusable(message));
         }
-        let configured = || config.agents.defaults.user_timezone.as_deref().map(str::trim);
-        let tz = self.tz.as_deref().map(str::trim).or_else(configured);
-        let tz = tz.map_or_else(local_zone, str::to_owned);
+        let tz = self.tz(config);
         let zone = zone_named(&tz)?;
-        let schedule = if let Some(at) = &self.at {
+        let past = |text: &str| {
+            unusable(format!("the time {text} is in the past; give one that is to come"))
+        };
+        let schedule = if let Some(when) = &self.when {
+            match parse_when(when, &tz, now)? {
+                Schedule::At { at_ms } if at_ms <= now => return Err(past(when)),
+                schedule => schedule,
+            }
+        } else if let Some(at) = &self.at {
             let text = at.as_str().map_or_else(|| at.to_string(), str::to_owned);
             let at_ms = match at.as_u64() {
                 Some(ms) => ms,
-                None => parse_time(&text, &zone, now)?,
+                None => time_of(&text, &tz, &zone, now)?,
             };
             if at_ms <= now {
-                return Err(unusable(format!(
-                    "the time {text} is in the past; give one that is to come"
-                )));
+                return Err(past(&text));
             }
             Schedule::At { at_ms }
         } else if let Some(expr) = &self.expr {
@@ -202,6 +220,18 @@ impl ScheduleFields {
     }
 }
 
+/// A single time: as programs write it, or as people say it.
+fn time_of(text: &str, tz: &str, zone: &TimeZone, now: u64) -> Result<u64, ScheduleError> {
+    let error = match parse_time(text, zone, now) {
+        Ok(time) => return Ok(time),
+        Err(error) => error,
+    };
+    match parse_when(text, tz, now) {
+        Ok(Schedule::At { at_ms }) => Ok(at_ms),
+        _ => Err(error),
+    }
+}
+
 impl JobFields {
     /// A new job with these fields.
     pub(super) fn job(&self, config: &Config, now: u64) -> Result<Job, DeliveryError> {
@@ -209,7 +239,7 @@ impl JobFields {
         let fields = self
             .schedule
             .as_ref()
-            .ok_or_else(|| missing("a schedule: `at`, `every` or a cron expression"))?;
+            .ok_or_else(|| missing("a schedule: `when`, `at`, `every` or a cron expression"))?;
         let schedule = fields.schedule(config, now)?;
         let text = self.message.clone().ok_or_else(|| missing("a message for the agent"))?;
         let agent = config.default_agent_id().to_string();

@@ -102,6 +102,7 @@ impl Service<'_> {
         if let Asker::Agent(agent) = &self.asker {
             fields.agent.get_or_insert_with(|| agent.clone());
         }
+        let tz = fields.schedule.clone().unwrap_or_default().tz(self.config);
         let job = fields.job(self.config, self.now)?;
         self.check(&job).await?;
         let jobs = self.book.jobs().await?;
@@ -111,7 +112,7 @@ impl Service<'_> {
                 "there are {most} jobs already, which is the limit (cron.maxJobs); remove one, or raise it"
             )));
         }
-        found(&self.book.add(job, self.now).await?)
+        planned(&self.book.add(job, self.now).await?, &tz)
     }
 
     async fn update(&self, id: Option<&str>, patch: JobFields) -> Result<Value, DeliveryError> {
@@ -126,7 +127,7 @@ impl Service<'_> {
             Ok(if is_same { Replan::No } else { Replan::Yes })
         };
         match self.book.change(&job.id, self.now, change).await? {
-            Some(job) => found(&job),
+            Some(job) => planned(&job, &patch.schedule.clone().unwrap_or_default().tz(self.config)),
             None => Err(unknown(&job.id)),
         }
     }
@@ -217,6 +218,13 @@ impl Service<'_> {
         }
         Ok(job)
     }
+}
+
+/// The job, and what is understood of its schedule.
+fn planned(job: &Job, tz: &str) -> Result<Value, DeliveryError> {
+    let mut value = found(job)?;
+    value["understood"] = json!(job.schedule.understood(job.next, tz));
+    Ok(value)
 }
 
 fn found(job: &impl Serialize) -> Result<Value, DeliveryError> {

@@ -107,10 +107,11 @@ fn parameters() -> Value {
             "name": {"type": "string", "description": "A short name"},
             "schedule": {
                 "type": "object",
-                "description": "One of: {\"at\": \"2026-12-24T18:00\"} or {\"at\": \"20m\"}; {\"every\": \"2h\"}; \
-                                {\"expr\": \"0 9 * * 1-5\"}. With tz, times are local to that zone",
+                "description": "One of: {\"when\": \"tomorrow at 9\"}, as the user says it in English; {\"at\": \"2026-12-24T18:00\"}; \
+                                {\"every\": \"2h\"}; {\"expr\": \"0 9 * * 1-5\"}. With tz, times are local to that zone",
                 "properties": {
                     "kind": {"type": "string", "enum": ["at", "every", "cron"]},
+                    "when": {"type": "string"},
                     "at": {"description": "A time, or a duration from now"},
                     "every": {"type": "string", "description": "An interval such as 30m or 1d"},
                     "everyMs": {"type": "integer", "minimum": 1000},

@@ -1,5 +1,7 @@
 //! One field of an expression.
 
+use jiff::civil::Date;
+
 use crate::ScheduleError;
 
 /// Longest list of a field.
@@ -42,7 +44,61 @@ pub(super) struct Field {
     size: u32,
 }
 
+/// One day of the week in each month: `mon#1` is the first Monday, `5L` the last Friday.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct InMonth {
+    weekday: u32,
+    /// The first is 1; `None` is the last.
+    nth: Option<i8>,
+}
+
+impl InMonth {
+    /// Reads these days, and gives the rest of the field.
+    pub(super) fn apart(text: &str) -> Result<(Vec<Self>, String), ScheduleError> {
+        let (mut found, mut rest) = (Vec::new(), Vec::new());
+        for item in text.split(',') {
+            let (day, nth) = match (item.split_once('#'), item.strip_suffix(['L', 'l'])) {
+                (Some((day, nth)), _) => (day, Some(nth)),
+                (None, Some(day)) => (day, None),
+                (None, None) => {
+                    rest.push(item);
+                    continue;
+                }
+            };
+            let wrong = |problem: String| ScheduleError::Field {
+                field: WEEKDAYS.name,
+                text: text.to_owned(),
+                problem,
+            };
+            let weekday = WEEKDAYS.value(day).map_err(wrong)? % 7;
+            let nth = match nth.map(str::parse::<i8>) {
+                None => None,
+                Some(Ok(nth @ 1..=5)) => Some(nth),
+                Some(_) => {
+                    let problem = "the number after # says which one of the month, from 1 to 5";
+                    return Err(wrong(problem.to_owned()));
+                }
+            };
+            found.push(Self { weekday, nth });
+        }
+        Ok((found, rest.join(",")))
+    }
+
+    /// Whether the date is such a day.
+    pub(super) fn is(self, date: Date) -> bool {
+        let weekday = date.weekday().to_sunday_zero_offset();
+        let is_one = match self.nth {
+            Some(nth) => (date.day() - 1) / 7 + 1 == nth,
+            None => date.day() + 7 > date.days_in_month(),
+        };
+        u32::from(weekday.unsigned_abs()) == self.weekday && is_one
+    }
+}
+
 impl Field {
+    /// No value.
+    pub(super) const EMPTY: Self = Self { bits: 0, is_star: false, size: 7 };
+
     /// Reads a list of values, ranges and steps.
     pub(super) fn parse(kind: &Kind, text: &str) -> Result<Self, ScheduleError> {
         let wrong = |problem: String| ScheduleError::Field {
