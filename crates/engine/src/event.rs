@@ -370,3 +370,6 @@ pub enum AgentRunEvent {
         result: RunResult,
     },
 }
+
+#[cfg(test)]
+mod tests;

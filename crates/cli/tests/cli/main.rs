@@ -74,6 +74,7 @@ mod remember;
 mod requests;
 mod rpc;
 mod run;
+mod run_events;
 mod sandbox;
 mod sandbox_container;
 mod sandbox_jobs;
