@@ -30,6 +30,7 @@ mod nodes;
 mod onboard;
 mod packages;
 mod policy;
+mod review;
 mod runner;
 mod sandbox;
 mod sessions;
@@ -63,6 +64,7 @@ pub(crate) use nodes::{NodeArgs, NodesArgs, NodesCommand};
 pub(crate) use onboard::OnboardArgs;
 pub(crate) use packages::{ApprovalArgs, PackagesArgs, PackagesCommand};
 pub(crate) use policy::{ApprovalsArgs, ApprovalsCommand, ExplainArgs, PolicyArgs, PolicyCommand};
+pub(crate) use review::ReviewArgs;
 pub(crate) use runner::RunnerArgs;
 pub(crate) use sandbox::{SandboxArgs, SandboxCommand};
 pub(crate) use sessions::{SessionsArgs, SessionsCommand};
@@ -167,6 +169,9 @@ pub(crate) enum Command {
     /// Send one message and print the answer
     #[command(visible_alias = "agent", long_about = help::RUN, after_long_help = help::RUN_EXAMPLES)]
     Run(Later<RunArgs>),
+    /// Review the working tree, a branch or a pull request
+    #[command(long_about = help::REVIEW, after_long_help = help::REVIEW_EXAMPLES)]
+    Review(Later<ReviewArgs>),
     /// Talk with the agent in the terminal (the default)
     #[command(long_about = help::CHAT, after_long_help = help::CHAT_EXAMPLES)]
     Chat(Later<ChatArgs>),
@@ -284,8 +289,11 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// The message; several words are joined by spaces, `-` alone reads standard input
-    #[arg(value_name = "MESSAGE|-", required = true)]
+    #[arg(value_name = "MESSAGE|-", required_unless_present = "goal")]
     pub(crate) message: Vec<String>,
+    /// Go on, turn after turn, until this holds, or until !COMMAND succeeds; else exit code 1
+    #[arg(long, value_name = "CONDITION", conflicts_with = "output_schema")]
+    pub(crate) goal: Option<String>,
     /// Print one event per line as JSON instead of the text
     #[arg(long)]
     pub(crate) json: bool,

@@ -29,6 +29,7 @@ pub(crate) mod onboard;
 pub(crate) mod packages;
 pub(crate) mod pairing;
 pub(crate) mod policy;
+pub(crate) mod review;
 pub(crate) mod run;
 pub(crate) mod runner;
 pub(crate) mod sandbox;

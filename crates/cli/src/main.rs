@@ -52,6 +52,7 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Chat(args)) => myclaw_tui::run(&args),
         Some(Command::Attach(args)) => myclaw_tui::attach::run(&args),
         Some(Command::Run(args)) => commands::run::run(&args),
+        Some(Command::Review(args)) => commands::review::run(&args),
         Some(Command::Rpc(args)) => myclaw_protocols::run_rpc(&args),
         Some(Command::Acp(args)) => myclaw_protocols::run_acp(args.0),
         Some(Command::Cron(args)) => commands::cron::run(&args),

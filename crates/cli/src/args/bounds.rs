@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use clap::Args;
 
 /// Bounds of a run, in addition to those of the config.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct BoundsArgs {
     /// Offer only these tools, as names, names with `*` and groups; several with commas; may be repeated
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]

@@ -108,7 +108,6 @@ const COMMANDS: [(&str, &str); 81] = [
     ("webhooks", "a webhook is in `channels.webhook` of the config; docs/channels/webhook.md"),
     ("docs", "`myclaw COMMAND --help` explains each command"),
     ("agent", RUN),
-    ("review", "`myclaw run \"Review the last commit\"` lets the agent do it"),
     ("test", "`myclaw config check` tests the config, and `myclaw models test` a model"),
     ("completion", "`myclaw completions SHELL` prints the completions of a shell"),
     ("exit", QUIT),

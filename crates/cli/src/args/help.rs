@@ -12,6 +12,7 @@ mod mcp;
 mod memory;
 mod nodes;
 mod packages;
+mod review;
 mod runner;
 mod uninstall;
 mod update;
@@ -29,6 +30,7 @@ pub(super) use mcp::*;
 pub(super) use memory::*;
 pub(super) use nodes::*;
 pub(super) use packages::*;
+pub(super) use review::*;
 pub(super) use runner::*;
 pub(super) use uninstall::*;
 pub(super) use update::*;
@@ -81,6 +83,7 @@ Examples:
   myclaw run --thinking low \"What day is it?\"    think less before answering
   myclaw run --json \"Count the lines\" | jq .type  one event per line
   myclaw run --allow-tool read,grep --max-turns 20 --max-cost 0.50 \"Review the diff\"
+  myclaw run --goal '!cargo test' \"Fix the build\"  turn after turn, until the command succeeds
   myclaw run --output-schema review.json \"Review the diff\" | jq .findings    an answer for programs";
 
 pub(super) const CHAT: &str = "\

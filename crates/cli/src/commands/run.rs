@@ -1,21 +1,23 @@
 //! `myclaw run`: one message in, one answer out.
 
 mod form;
+mod goal;
 
 use std::io::Read;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use myclaw_agent::{Driver, RunAdditions, RunOptions, Selection, SessionConfig, engine};
+use myclaw_agent::{Driver, Goal, RunAdditions, RunOptions, Selection, SessionConfig, engine};
 use myclaw_config::ToolRules;
-use myclaw_engine::{EventCallback, RunParams};
+use myclaw_engine::{EventCallback, RunParams, RunResult};
 use myclaw_files::OwnedDirectory;
 use myclaw_llm::{ContentBlock, ThinkingLevel};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{BoundsArgs, RunArgs};
-use form::{AnswerForm, CORRECTIONS};
+pub(super) use form::AnswerForm;
+use form::CORRECTIONS;
 use myclaw_front::approval::TerminalApprover;
 use myclaw_front::attachments::{self, Attachment};
 use myclaw_front::exit::CliError;
@@ -39,10 +41,22 @@ const FIRST_INPUT: Duration = Duration::from_secs(3);
 
 /// Runs one turn and prints it.
 pub(crate) fn run(args: &RunArgs) -> Result<(), CliError> {
+    run_asked(args, || {
+        let form = args.output_schema.as_deref().map(AnswerForm::read).transpose()?;
+        let text = if args.message.is_empty() { String::new() } else { message(&args.message)? };
+        Ok((text, form))
+    })
+}
+
+/// The same with the message and the form of the answer that `asked` gives.
+pub(super) fn run_asked(
+    args: &RunArgs,
+    asked: impl FnOnce() -> Result<(String, Option<AnswerForm>), CliError>,
+) -> Result<(), CliError> {
     let cancel = CancellationToken::new();
     let output = Arc::new(Output::stdout(cancel.clone()));
     let json_mode = args.json.then(|| JsonMode::for_destination(Destination::of_stdout()));
-    let outcome = run_turn(args, &output, json_mode, cancel);
+    let outcome = asked().and_then(|asked| run_turn(args, asked, (&output, json_mode), cancel));
     if let (Err(error), Some(mode)) = (&outcome, json_mode) {
         output.push_json(&ErrorLine::from(error), mode);
     }
@@ -57,13 +71,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CliError> {
 
 fn run_turn(
     args: &RunArgs,
-    output: &Arc<Output>,
-    json_mode: Option<JsonMode>,
+    (message, form): (String, Option<AnswerForm>),
+    (output, json_mode): (&Arc<Output>, Option<JsonMode>),
     cancel: CancellationToken,
 ) -> Result<(), CliError> {
-    let message = message(&args.message)?;
     let pictures = attachments::named(&args.images.paths)?;
-    let form = args.output_schema.as_deref().map(AnswerForm::read).transpose()?;
     let options = run_options(&args.bounds)?;
     let scratch = args.no_session.then(scratch).transpose()?;
     let home = find_home()?;
@@ -113,7 +125,10 @@ fn run_turn(
             cancel,
             on_event: &on_event,
         };
-        let outcome = turns.answer(pictures, message, form.as_ref()).await;
+        let outcome = match args.goal.as_deref().map(Goal::new) {
+            Some(goal) => turns.pursue(goal, pictures, message, verbosity).await.map(|()| None),
+            None => turns.answer(pictures, message, form.as_ref()).await,
+        };
         if let Ok(Some(value)) = &outcome {
             print_value(output, json_mode, value);
         }
@@ -161,7 +176,7 @@ impl Turns<'_> {
             let content = attachments::content(std::mem::take(&mut pictures), message);
             let (content, problems) = self.config.with_server_texts(content).await?;
             problems.iter().for_each(|problem| note(format_args!("myclaw: {problem}")));
-            let reply = self.run(content).await?;
+            let reply = self.run(content).await?.reply;
             let Some(form) = form else { return Ok(None) };
             match form.value_in(&reply) {
                 Ok(value) => return Ok(Some(value)),
@@ -174,8 +189,8 @@ impl Turns<'_> {
         }
     }
 
-    /// Runs one turn and returns the answer.
-    async fn run(&self, user_message: Vec<ContentBlock>) -> Result<String, CliError> {
+    /// Runs one turn.
+    async fn run(&self, user_message: Vec<ContentBlock>) -> Result<RunResult, CliError> {
         let Self { driver, selection, config, output, .. } = self;
         let approver = TerminalApprover::on_terminal(output);
         let added = RunAdditions { approver, ..RunAdditions::default() };
@@ -188,7 +203,7 @@ impl Turns<'_> {
         };
         let running = output.flushing(driver.run(params, selection));
         let (outcome, ()) = tokio::join!(running, config.trim_side_files());
-        Ok(outcome?.reply)
+        Ok(outcome?)
     }
 }
 

@@ -3,6 +3,7 @@
 use myclaw_testkit::{ModelServer, RecordedRequest, Reply, Script, Step, TempHome, WireFormat};
 use serde_json::json;
 
+use crate::run;
 use crate::screen::{ask, chat, leave, prompt_after};
 
 /// A model that adds a line to a file for each message, and says at the third one that the goal is reached.
@@ -68,4 +69,22 @@ fn a_goal_ends_with_its_turns_and_a_killed_chat_leaves_it_paused() {
     ask(&mut terminal, "/goal stop", "dropped: false");
     ask(&mut terminal, "/goal", "there is no goal");
     leave(&mut terminal);
+}
+
+#[test]
+fn a_script_pursues_a_goal_and_its_exit_code_says_whether_it_was_reached() {
+    let (home, server) = home_with_goal();
+    let reached = run(&home, &["run", "--goal", "!test $(wc -l < lines) -ge 2", "begin"]);
+    reached.assert_code(0);
+    assert!(reached.stderr().contains("the goal is reached"), "{}", reached.stderr());
+    assert_eq!(lines(&home), 2);
+    let first = json!(server.requests()[0].messages()).to_string();
+    assert!(first.contains("begin") && first.contains("Work until this command"), "{first}");
+    let missed = run(&home, &["run", "-q", "--session", "other", "--goal", "!false"]);
+    missed.assert_code(1);
+    assert!(missed.stderr().contains("its turns are used up"), "{}", missed.stderr());
+    assert_eq!(lines(&home), 22);
+    let empty = run(&home, &["run", "--goal", "!"]);
+    empty.assert_code(2);
+    assert!(empty.stderr().contains("--goal needs a condition"), "{}", empty.stderr());
 }

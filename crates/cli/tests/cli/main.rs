@@ -72,6 +72,7 @@ mod policy;
 mod project;
 mod remember;
 mod requests;
+mod reviews;
 mod rpc;
 mod run;
 mod run_events;

@@ -20,7 +20,7 @@ const MAX_SCHEMA_BYTES: usize = 256 * 1024;
 const MOST_REASON_CHARS: usize = 4_000;
 
 /// The form that an answer must have.
-pub(super) struct AnswerForm {
+pub(in crate::commands) struct AnswerForm {
     /// The schema as the file has it.
     text: String,
     schemas: Schemas,
@@ -40,11 +40,24 @@ impl AnswerForm {
         let parsed: Value = serde_json::from_str(&text)
             .map_err(|error| unusable(format!("not JSON: {error}; write a JSON Schema")))?;
         let path = path.canonicalize().map_err(|error| unusable(error.to_string()))?;
+        Self::compiled(text, &path.to_string_lossy(), parsed).map_err(unusable)
+    }
+
+    /// A schema of the program.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(in crate::commands) fn of_text(text: &str) -> Result<Self, CliError> {
+        let unusable = |error: String| CliError::failure(format!("internal error: {error}"));
+        let parsed = serde_json::from_str(text).map_err(|error| unusable(error.to_string()))?;
+        Self::compiled(text.to_owned(), "own.json", parsed).map_err(unusable)
+    }
+
+    fn compiled(text: String, place: &str, parsed: Value) -> Result<Self, String> {
         let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
-        let place = path.to_string_lossy();
-        let no_schema = |error| unusable(format!("not a usable JSON Schema: {error:#}"));
-        compiler.add_resource(&place, parsed).map_err(no_schema)?;
-        let schema = compiler.compile(&place, &mut schemas).map_err(no_schema)?;
+        let no_schema = |error| format!("not a usable JSON Schema: {error:#}");
+        compiler.add_resource(place, parsed).map_err(no_schema)?;
+        let schema = compiler.compile(place, &mut schemas).map_err(no_schema)?;
         Ok(Self { text, schemas, schema })
     }
 
