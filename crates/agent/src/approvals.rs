@@ -24,7 +24,7 @@ use serde_json::Value;
 pub use myclaw_policy::{changes_direction, escape, is_deceptive};
 pub use question::{Question, refusal};
 pub use store::{ApprovalStore, Approvals, ApprovalsError, Grant, KeepApprovals, WaitingApproval};
-pub use words::{WrittenAnswer, read_answer};
+pub use words::{INSTEAD, WrittenAnswer, read_answer, run_instead};
 
 use crate::blocking::blocking;
 use crate::permissions::Permissions;

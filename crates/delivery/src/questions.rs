@@ -3,7 +3,7 @@
 //! A question's id is a digest of the call that would run and of what the owner is shown. So an answer holds for exactly
 //! that call, and an answer that was meant for another one finds no question.
 
-use myclaw_agent::approvals::{self, WrittenAnswer};
+use myclaw_agent::approvals::{self, WrittenAnswer, run_instead};
 use myclaw_engine::{Approval, ApprovalRequest, ScopeKind};
 use myclaw_files::hex;
 use std::collections::{BTreeMap, HashMap};
@@ -88,6 +88,11 @@ impl From<WrittenAnswer> for FullAnswer {
                 Answer::Words
             }
             WrittenAnswer::Cancel => Answer::Cancel,
+            // Who may answer questions may not run what they like: the agent asks about that command.
+            WrittenAnswer::Instead(command) => {
+                reason = Some(run_instead(&command));
+                Answer::No
+            }
         };
         Self { answer, scope, reason, words }
     }

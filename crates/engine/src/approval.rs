@@ -274,6 +274,11 @@ pub enum Approval {
     },
     /// The user closed the question without an answer. The call is not made.
     Cancelled,
+    /// Another command runs in its place, which whoever answers has written.
+    Instead {
+        /// The command.
+        command: String,
+    },
 }
 
 #[cfg(test)]

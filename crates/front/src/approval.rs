@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use myclaw_agent::approvals::{Question, WrittenAnswer, escape, refusal};
+use myclaw_agent::approvals::{INSTEAD, Question, WrittenAnswer, escape, refusal};
 use myclaw_engine::{
     AlwaysScope, Approval, ApprovalRequest, Approver, FactForm, ScopeKind, ShownFact,
 };
@@ -106,11 +106,18 @@ impl TerminalApprover {
         let mut keyboard = Keyboard::listen()?;
         loop {
             let typed = match question.wants {
-                Some(_) => vec![typed_line(&mut keyboard).await?],
+                Some(_) => vec![typed_line(&mut keyboard, Vec::new()).await?],
                 None => {
                     let keys = keyboard.read_keys().await?;
                     let keys = if keys.first() == Some(&ESCAPE) { Vec::new() } else { keys };
-                    keys.into_iter().map(|key| char::from(key).to_string()).collect()
+                    match keys.first().copied().map(char::from) {
+                        Some(INSTEAD) => {
+                            write!(std::io::stderr(), "\n{INSTEAD}")?;
+                            let begun = keys[1..].to_vec();
+                            vec![format!("{INSTEAD}{}", typed_line(&mut keyboard, begun).await?)]
+                        }
+                        _ => keys.into_iter().map(|key| char::from(key).to_string()).collect(),
+                    }
                 }
             };
             for typed in typed {
@@ -147,11 +154,15 @@ impl Approver for TerminalApprover {
     }
 }
 
-/// A line that is typed now, which is shown meanwhile.
-async fn typed_line(keyboard: &mut Keyboard) -> std::io::Result<String> {
+/// A line that is typed now, which is shown meanwhile. Its beginning may have been read already.
+async fn typed_line(keyboard: &mut Keyboard, begun: Vec<u8>) -> std::io::Result<String> {
     let mut bytes: Vec<u8> = Vec::new();
+    let mut read = Some(begun).filter(|begun| !begun.is_empty());
     loop {
-        let keys = keyboard.read_keys().await?;
+        let keys = match read.take() {
+            Some(keys) => keys,
+            None => keyboard.read_keys().await?,
+        };
         for key in keys.iter().copied().filter(|_| keys.first() != Some(&ESCAPE)) {
             match key {
                 b'\r' | b'\n' => {
@@ -210,7 +221,9 @@ pub fn asking(question: &Question) -> String {
         format!(", {key} for {}", escape(scope.covers()))
     };
     let always: String = question.always.iter().map(words).collect();
-    format!("(v)iew it all, (o)nce{always}, or (n)o?")
+    let runs_command = question.shown.first().is_some_and(|fact| fact.label == "command");
+    let instead = if runs_command { ", !COMMAND in its place" } else { "" };
+    format!("(v)iew it all, (o)nce{always}{instead}, or (n)o?")
 }
 
 /// The lines of a fact: all of it.
@@ -245,6 +258,8 @@ pub enum ApprovalAnswer {
     Said(String),
     /// The question is closed without an answer.
     Cancel,
+    /// Another command runs in its place.
+    Instead(String),
     /// Shows the question page by page.
     View,
 }
@@ -258,6 +273,7 @@ impl ApprovalAnswer {
             Self::No(reason) => Some(denied(&refusal(reason.as_deref()))),
             Self::Said(words) => Some(Approval::Said { words: words.clone() }),
             Self::Cancel => Some(Approval::Cancelled),
+            Self::Instead(command) => Some(Approval::Instead { command: command.clone() }),
             Self::View => None,
         }
     }
@@ -273,6 +289,7 @@ pub fn read_answer(text: &str, question: &Question) -> Option<ApprovalAnswer> {
             WrittenAnswer::No(reason) => ApprovalAnswer::No(reason),
             WrittenAnswer::Said(words) => ApprovalAnswer::Said(words),
             WrittenAnswer::Cancel => ApprovalAnswer::Cancel,
+            WrittenAnswer::Instead(command) => ApprovalAnswer::Instead(command),
         }),
     }
 }
@@ -284,6 +301,7 @@ pub fn word(approval: &Approval) -> &'static str {
         Approval::Always(_) => "always",
         Approval::Said { .. } => "answered",
         Approval::Cancelled => "cancelled",
+        Approval::Instead { .. } => "instead",
         _ => "no",
     }
 }

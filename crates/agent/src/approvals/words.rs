@@ -18,6 +18,16 @@ pub enum WrittenAnswer {
     Said(String),
     /// The question is closed without an answer.
     Cancel,
+    /// Another command runs in its place.
+    Instead(String),
+}
+
+/// What stands before a command that runs in the place of that of the call.
+pub const INSTEAD: char = '!';
+
+/// The reason of a no that names another command, where only the agent may run it.
+pub fn run_instead(command: &str) -> String {
+    format!("run this in its place: {command}")
 }
 
 /// What is written in place of words for a question that wants some: no, no answer, no words.
@@ -46,6 +56,10 @@ pub(super) fn read_words(line: &str) -> Option<WrittenAnswer> {
 /// The answer that a key or a line gives, if it is one. Only a no may say more.
 pub fn read_answer(text: &str) -> Option<WrittenAnswer> {
     let text = text.trim();
+    if let Some(command) = text.strip_prefix(INSTEAD) {
+        let command = command.trim().to_owned();
+        return (!command.is_empty()).then_some(WrittenAnswer::Instead(command));
+    }
     match text.to_ascii_lowercase().as_str() {
         "o" | "once" | "y" | "yes" => Some(WrittenAnswer::Once),
         "a" | "always" => Some(WrittenAnswer::Always(None)),

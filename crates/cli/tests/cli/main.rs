@@ -44,6 +44,7 @@ mod doctor;
 mod doctor_security;
 mod goals;
 mod hooks;
+mod instead;
 mod interrupt;
 mod jobs;
 mod logs;

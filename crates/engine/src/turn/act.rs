@@ -15,6 +15,7 @@
 //! process leaves at most the calls that were running. The order in the log is that of the calls, so that the same
 //! message gives the same bytes in every later request.
 
+mod prepare;
 mod report;
 
 use std::sync::Arc;
@@ -35,13 +36,12 @@ use super::result_text::MessageRoom;
 use super::shared::Stop;
 use super::unread_call::WrittenCall;
 use super::{Intake, RunContext, Shared, result_text};
-use crate::hook::unless_aborted;
 use crate::open_log::PendingCalls;
 use crate::program::handed_over;
 use crate::{
-    AgentRunEvent, Approver, CallArguments, Hook, HookError, HookPoint, Notice, PendingToolCall,
-    PreparedCall, RunError, Tool, ToolCallVerdict, ToolContext, ToolError, ToolInvocation,
-    ToolOutput, ToolUpdate, WithheldTool, cleaned_name, written_call,
+    AgentRunEvent, Approver, HookError, HookPoint, Notice, PreparedCall, RunError, Tool,
+    ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, WithheldTool, cleaned_name,
+    written_call,
 };
 
 /// Most calls of read-only tools at the same time: enough to hide disk latency, too few to exhaust file handles.
@@ -297,9 +297,13 @@ impl Toolbox {
             return Finished { output: handed_over(), took: Duration::ZERO };
         }
         match self.prepare(run, call, model).await {
-            Ok((tool, prepared)) => {
+            Ok((tool, prepared, said)) => {
                 let span = info_span!("tool_call", tool = %call.name, id = %call.id);
-                let finished = self.execute(run, &tool, prepared).instrument(span.clone()).await;
+                let mut finished =
+                    self.execute(run, &tool, prepared).instrument(span.clone()).await;
+                if let Some(said) = said {
+                    finished.output.content.insert(0, ContentBlock::text(said));
+                }
                 let (duration_ms, failed) =
                     (finished.took.as_millis() as u64, finished.output.is_error);
                 span.in_scope(|| debug!(duration_ms, failed, "tool call ended"));
@@ -309,91 +313,6 @@ impl Toolbox {
                 emit_start(run, call.name.clone(), call.id.clone(), call.arguments.clone());
                 Finished { output: ToolOutput::error(refusal), took: Duration::ZERO }
             }
-        }
-    }
-
-    /// Finds the tool, fits the arguments, calls the hooks, and reads what the call will do; the error is the text for the
-    /// model.
-    async fn prepare(
-        &self,
-        run: &RunContext,
-        call: &ToolCall,
-        model: &str,
-    ) -> Result<(Arc<dyn Tool>, PreparedCall), String> {
-        let Some(tool) = find(&self.tools, &call.name) else {
-            if let Some(withheld) = self.withheld(&call.name) {
-                let reason = (withheld.reason)(&withheld.tool.schema().name);
-                return Err(refuse(run, &call.name, &reason));
-            }
-            let names: Vec<&str> =
-                self.tools.iter().map(|tool| tool.schema().name.as_str()).collect();
-            return Err(result_text::unknown_tool(&call.name, &names));
-        };
-        if let Some(raw) = &call.invalid_arguments {
-            return Err(result_text::invalid_json(&call.name, raw));
-        }
-        let (tool, name, given) = match tool.stands_for(&call.arguments) {
-            None => (Arc::clone(tool), call.name.clone(), call.arguments.clone()),
-            Some(Ok((meant, given))) => {
-                let name = meant.schema().name.clone();
-                (meant, name, given)
-            }
-            Some(Err(why)) => return Err(result_text::tool_failed(&why)),
-        };
-        let mut arguments = CallArguments::of(&*tool, given)
-            .map_err(|problems| result_text::wrong_arguments(&name, &problems))?;
-        let mut questions = Vec::new();
-        let mut pending = PendingToolCall {
-            tool_name: tool.schema().name.clone(),
-            tool_call_id: call.id.clone(),
-            arguments: arguments.as_map().clone(),
-            model: model.to_owned(),
-        };
-        for hook in &run.hooks {
-            let verdict = unless_aborted(run.cancel.token(), hook.tool_call(&mut pending)).await;
-            questions.extend(question(run, &**hook, &name, verdict)?);
-            if pending.arguments != *arguments.as_map() {
-                arguments = CallArguments::of(&*tool, pending.arguments)
-                    .map_err(|problems| result_text::unfit_change(hook.name(), &problems))?;
-                pending.arguments = arguments.as_map().clone();
-            }
-        }
-        let origin = (call.id.clone(), model.to_owned());
-        let prepared = self.read(&tool, origin, arguments).await?;
-        for hook in &run.hooks {
-            let verdict = unless_aborted(run.cancel.token(), hook.judge(&prepared)).await;
-            questions.extend(question(run, &**hook, &prepared.tool_name, verdict)?);
-        }
-        if questions.is_empty() {
-            return Ok((tool, prepared));
-        }
-        let again = |call: &PreparedCall| {
-            let origin = (call.tool_call_id.clone(), call.model.clone());
-            self.read(&tool, origin, call.arguments.clone())
-        };
-        let approved = self.gate.pass(run, prepared, &questions.join("\n"), again).await?;
-        Ok((tool, approved))
-    }
-
-    /// Reads what a call will do, off the async threads unless that is quick; the error is the text for the model.
-    async fn read(
-        &self,
-        tool: &Arc<dyn Tool>,
-        origin: (String, String),
-        arguments: CallArguments,
-    ) -> Result<PreparedCall, String> {
-        if tool.has_quick_subject() {
-            let read = PreparedCall::read(&**tool, origin, arguments, &self.context);
-            return read.map_err(|error| result_text::tool_failed(&error.to_string()));
-        }
-        let (tool, context) = (Arc::clone(tool), self.context.clone());
-        let reading = tokio::task::spawn_blocking(move || {
-            PreparedCall::read(&*tool, origin, arguments, &context)
-        });
-        match reading.await {
-            Ok(Ok(prepared)) => Ok(prepared),
-            Ok(Err(error)) => Err(result_text::tool_failed(&error.to_string())),
-            Err(error) => Err(result_text::tool_failed(&error.to_string())),
         }
     }
 
@@ -447,28 +366,6 @@ impl Toolbox {
 fn find<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> Option<&'a Arc<dyn Tool>> {
     let by_own_name = tools.iter().find(|tool| tool.schema().name == name);
     by_own_name.or_else(|| tools.iter().find(|tool| tool.aliases().names_tool(name)))
-}
-
-/// The question of a hook that lets a call of `tool` run if somebody approves it; the error is the text for the model.
-fn question(
-    run: &RunContext,
-    hook: &dyn Hook,
-    tool: &str,
-    verdict: Result<ToolCallVerdict, HookError>,
-) -> Result<Option<String>, String> {
-    match verdict {
-        Ok(ToolCallVerdict::Allow) => Ok(None),
-        Ok(ToolCallVerdict::Ask { reason }) => Ok(Some(format!("{}: {reason}", hook.name()))),
-        Ok(ToolCallVerdict::Deny { reason }) => Err(refuse(run, tool, &reason)),
-        Ok(ToolCallVerdict::Block { reason }) => Err(result_text::blocked(hook.name(), &reason)),
-        Err(error) => Err(result_text::blocked(hook.name(), &error.to_string())),
-    }
-}
-
-/// Reports that a rule denies a call; returns the text for the model.
-fn refuse(run: &RunContext, tool: &str, reason: &str) -> String {
-    run.events.notice(Notice::ToolDenied { tool: tool.to_owned(), reason: reason.to_owned() });
-    result_text::refused(reason)
 }
 
 async fn let_hooks_change(run: &RunContext, call: &PreparedCall, output: &mut ToolOutput) {

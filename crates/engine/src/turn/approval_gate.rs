@@ -14,6 +14,14 @@ use crate::{
 /// Most questions about one call: what it depends on changes each time.
 const MAX_QUESTIONS: usize = 5;
 
+/// What may be done after a question.
+pub(super) enum Passed {
+    /// The call.
+    Call(PreparedCall),
+    /// The call with this command in the place of its own, if the rules permit that one.
+    Instead(PreparedCall, String),
+}
+
 /// The approver of a run's calls, and the approvals that hold for the whole run.
 pub(super) struct ApprovalGate {
     approver: Option<Arc<dyn Approver>>,
@@ -49,7 +57,7 @@ impl ApprovalGate {
         mut call: PreparedCall,
         reason: &str,
         again: impl Fn(&PreparedCall) -> F,
-    ) -> Result<PreparedCall, String>
+    ) -> Result<Passed, String>
     where
         F: Future<Output = Result<PreparedCall, String>>,
     {
@@ -63,7 +71,7 @@ impl ApprovalGate {
             // An answer "always" was given to what was shown, so a change since then is asked about as well.
             let is_new = changes.is_empty();
             if is_new && self.has_granted(&terms.always) {
-                return Ok(call);
+                return Ok(Passed::Call(call));
             }
             let request = ApprovalRequest {
                 run: run.events.run,
@@ -74,7 +82,7 @@ impl ApprovalGate {
                 ..ApprovalRequest::new(Arc::clone(&run.events.session), call.clone(), reason)
             };
             if is_new && approver.has_approved(&request).await {
-                return Ok(call);
+                return Ok(Passed::Call(call));
             }
             let facts = request.shown.iter().chain(&request.changes);
             let size = facts.map(|fact| fact.text.len()).sum();
@@ -86,6 +94,7 @@ impl ApprovalGate {
                     self.withdraw(request.command_id.as_deref());
                     return Err(result_text::denied(&reason));
                 }
+                Approval::Instead { command } => return Ok(Passed::Instead(call, command)),
                 // No question about whether a call is made wants words.
                 Approval::Cancelled | Approval::Said { .. } => {
                     return Err(result_text::denied("the user closed the question"));
@@ -101,7 +110,7 @@ impl ApprovalGate {
             (call, terms) = (now, later);
             if changes.is_empty() {
                 self.granted.lock().extend(answers);
-                return Ok(call);
+                return Ok(Passed::Call(call));
             }
         }
         Err(result_text::KEEPS_CHANGING.to_owned())

@@ -54,6 +54,11 @@ pub(super) fn blocked(hook: &str, reason: &str) -> String {
     format!("Not run: blocked by {hook}: {reason}")
 }
 
+/// What stands before the result of a command that the user wrote in the place of the model's.
+pub(super) fn instead(command: &str) -> String {
+    format!("The user ran another command in place of yours: {command}")
+}
+
 /// Result of a call that a rule denies.
 pub(super) fn refused(reason: &str) -> String {
     format!("Not run: {reason}")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use myclaw_agent::SessionEvent;
-use myclaw_agent::approvals::{Question, WrittenAnswer, refusal};
+use myclaw_agent::approvals::{Question, WrittenAnswer, refusal, run_instead};
 use myclaw_agent::mcp::serve::{self, Answer};
 use myclaw_agent::mcp::{served_answer, served_question};
 use myclaw_engine::{AgentRunEvent, Approval, ApprovalRequest, Approver};
@@ -88,6 +88,7 @@ impl Approver for Places {
                 WrittenAnswer::No(reason) => denied(&refusal(reason.as_deref())),
                 WrittenAnswer::Said(words) => Approval::Said { words },
                 WrittenAnswer::Cancel => Approval::Cancelled,
+                WrittenAnswer::Instead(command) => denied(&refusal(Some(&run_instead(&command)))),
             }
         })
     }

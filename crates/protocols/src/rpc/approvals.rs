@@ -37,17 +37,19 @@ pub(super) enum Answer {
     No { reason: Option<String> },
     Words(String),
     Cancel,
+    Instead(String),
 }
 
 impl From<Approve> for Answer {
     fn from(command: Approve) -> Self {
-        let Approve { decision, scope, reason, words, .. } = command;
+        let Approve { decision, scope, reason, words, command, .. } = command;
         match decision {
             Decision::Once => Self::Once,
             Decision::Always => Self::Always(scope),
             Decision::No => Self::No { reason },
             Decision::Words => Self::Words(words.unwrap_or_default()),
             Decision::Cancel => Self::Cancel,
+            Decision::Instead => Self::Instead(command.unwrap_or_default()),
         }
     }
 }
@@ -94,7 +96,7 @@ impl Approvals {
         let mut open = self.open.lock();
         let question = &open.get(&key).ok_or_else(none)?.question;
         let is_form = matches!(answer, Answer::Words(_));
-        let is_yes = matches!(answer, Answer::Once | Answer::Always(_));
+        let is_yes = matches!(answer, Answer::Once | Answer::Always(_) | Answer::Instead(_));
         if question.wants.is_some() && is_yes || question.wants.is_none() && is_form {
             return Err(CliError::usage(match is_form {
                 true => format!(
@@ -104,6 +106,9 @@ impl Approvals {
                     "approve: the question about the call `{tool_call_id}` wants words; answer with the decision `words`, `no` or `cancel`"
                 ),
             }));
+        }
+        if matches!(&answer, Answer::Instead(command) if command.trim().is_empty()) {
+            return Err(CliError::usage("approve: the decision `instead` needs a `command`"));
         }
         if matches!(answer, Answer::Always(scope) if !question.offers(scope)) {
             return Err(CliError::usage(format!(
@@ -134,6 +139,7 @@ impl Approver for Approvals {
                 Ok(Answer::Always(scope)) => request.always(scope).unwrap_or(Approval::Once),
                 Ok(Answer::Words(words)) => Approval::Said { words },
                 Ok(Answer::Cancel) => Approval::Cancelled,
+                Ok(Answer::Instead(command)) => Approval::Instead { command },
                 Ok(Answer::No { reason }) => {
                     Approval::Denied { reason: refusal(reason.as_deref()) }
                 }

@@ -77,7 +77,7 @@ const COMMANDS: [(&str, &[&str]); 28] = [
     ("steer", &["message", "content", "images", "skill"]),
     ("follow_up", &["message", "content", "images", "skill"]),
     ("abort", &[]),
-    ("approve", &["toolCallId", "decision", "scope", "reason", "words"]),
+    ("approve", &["toolCallId", "decision", "scope", "reason", "words", "command"]),
     ("bash", &["command", "timeoutSeconds", "forModel"]),
     ("set_model", &["model", "modelId", "provider"]),
     ("set_thinking", &["level"]),
@@ -207,6 +207,9 @@ pub(super) struct Approve {
     /// The words that the question wants; none if they are left out.
     #[serde(default)]
     pub(super) words: Option<String>,
+    /// The command that runs in the place of that of the call.
+    #[serde(default)]
+    pub(super) command: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -217,6 +220,7 @@ pub(super) enum Decision {
     No,
     Words,
     Cancel,
+    Instead,
 }
 
 #[derive(Debug, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use myclaw_agent::approvals::Question;
+use myclaw_agent::approvals::{Question, run_instead};
 use myclaw_engine::{AlwaysScope, Mode};
 use myclaw_session::TAKEN_IDS;
 use serde::de::DeserializeOwned;
@@ -474,6 +474,9 @@ fn params_of(answer: ApprovalAnswer, question: &Question) -> Option<Value> {
             Some(json!({"answer": "always", "scope": scope}))
         }
         ApprovalAnswer::No(reason) => Some(json!({"answer": "no", "reason": reason})),
+        ApprovalAnswer::Instead(command) => {
+            Some(json!({"answer": "no", "reason": run_instead(&command)}))
+        }
         ApprovalAnswer::Said(words) => Some(json!({"answer": "words", "words": words})),
         ApprovalAnswer::Cancel => Some(json!({"answer": "cancel"})),
         ApprovalAnswer::Always(_) | ApprovalAnswer::View => None,
