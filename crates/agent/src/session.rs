@@ -24,6 +24,7 @@ use crate::{
     AgentError, FailureClass, Home, RunAdditions, SessionConfig, SessionOptions, UndoMode,
 };
 
+mod aside;
 mod asked_by_program;
 mod event;
 mod jobs;
@@ -255,6 +256,18 @@ impl Session {
         }
         let config = self.config();
         blocking(move || config.undo(direction, which, mode)).await?
+    }
+
+    /// Undoes the file changes of all turns since a time; see [`SessionConfig::undo_since`].
+    ///
+    /// # Errors
+    /// The session is busy, or a file cannot be read or written.
+    pub async fn undo_since(&self, since: u64) -> Result<Vec<Undone>, AgentError> {
+        if self.work().is_some() {
+            return Err(self.busy());
+        }
+        let config = self.config();
+        blocking(move || config.undo_since(since)).await?
     }
 
     /// Puts a message into the inbox, whether or not anything runs. The run in progress takes it, or the next one.

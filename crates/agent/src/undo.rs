@@ -8,7 +8,7 @@ use myclaw_policy::SandboxScope;
 use myclaw_session::LockWait;
 use myclaw_tools::{
     ChangedTurn, Direction, FileDifference, FileOutcome, Undo, UndoError, Undone, UndoneFile,
-    WhichTurn, changed_turns, differences,
+    WhichTurn, changed_turns, differences, inherit_changes,
 };
 
 use crate::{AgentError, FailureClass, SessionConfig, permissions};
@@ -61,6 +61,33 @@ impl SessionConfig {
         }
         self.as_its_tools(|| undo.finish())??;
         Ok(undone)
+    }
+
+    /// Undoes the file changes of all turns that made their first one at `since` or later, in milliseconds since the Unix epoch:
+    /// the latest first. Blocks.
+    ///
+    /// # Errors
+    /// As [`SessionConfig::undo`]. The turns before the one that failed are undone.
+    pub fn undo_since(&self, since: u64) -> Result<Vec<Undone>, AgentError> {
+        let turns = self.changed_turns()?.into_iter();
+        let meant = turns.filter(|turn| !turn.undone && turn.ts >= since);
+        let undo = |turn: ChangedTurn| {
+            self.undo(Direction::Undo, WhichTurn::Number(turn.turn), UndoMode::Apply)
+        };
+        meant.map(undo).collect()
+    }
+
+    /// Lets this session, a copy of that of `from`, undo what the turns that both have in common changed. Blocks.
+    ///
+    /// # Errors
+    /// The list of changes cannot be copied.
+    pub fn inherit_changes(&self, from: &Self) -> Result<(), AgentError> {
+        // The tools of a sandboxed session may have put links there, which this process would follow; and they may not read what
+        // another session has kept of files that are closed to them.
+        if self.is_sandboxed() || from.is_sandboxed() {
+            return Ok(());
+        }
+        Ok(inherit_changes(&from.change_context(), &self.change_context())?)
     }
 
     /// The turns of the session that changed files, the latest first. Blocks.

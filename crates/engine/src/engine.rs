@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use myclaw_auth::KeyResolver;
-use myclaw_llm::{Model, Provider, ThinkingLevel, ToolUse};
+use myclaw_llm::{Model, Provider, ThinkingLevel};
 use parking_lot::Mutex;
 use tracing::{Instrument, info, info_span};
 
@@ -216,7 +216,7 @@ impl Engine {
         };
         let call_rules = CallRules {
             thinking,
-            tool_use: ToolUse::Auto,
+            tool_use: params.tool_use,
             options: params.options.clone(),
             max_retries: rules.max_retries,
             cut_answers: rules.cut_answers,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_auth::AuthStore;
-use myclaw_llm::{AnswerOptions, ContentBlock, StopReason, ThinkingLevel, Usage};
+use myclaw_llm::{AnswerOptions, ContentBlock, StopReason, ThinkingLevel, ToolUse, Usage};
 use myclaw_session::{SessionKey, Sessions, SideFiles, Spending};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -48,6 +48,8 @@ pub struct RunParams {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Tools that a rule withholds from the model. A call of one gets the rule as its result.
     pub withheld: Vec<WithheldTool>,
+    /// Whether the model may call the tools. If it may not, they are in the requests all the same.
+    pub tool_use: ToolUse,
     /// The skills that the prompt lists, the most important ones first: it lists 100 at most.
     pub skills: Vec<SkillSummary>,
     /// Called around the run and its tool calls, in this order.
@@ -167,6 +169,7 @@ impl RunParams {
             stores,
             tools: Vec::new(),
             withheld: Vec::new(),
+            tool_use: ToolUse::Auto,
             skills: Vec::new(),
             hooks: Vec::new(),
             approver: None,

@@ -20,6 +20,7 @@ mod branch;
 pub mod compact;
 mod export;
 mod list;
+pub mod rewind;
 mod search;
 mod show;
 pub mod undo;

@@ -31,7 +31,7 @@ pub(crate) use fingerprint::Fingerprint;
 pub use plan::{Direction, FileOutcome, Undone, UndoneFile, WhichTurn};
 pub(crate) use record::{Before, Upcoming, make_change};
 pub(crate) use seen::{note_read, note_seen, require_fresh};
-pub use undo::{ChangedTurn, Undo, UndoError, changed_turns};
+pub use undo::{ChangedTurn, Undo, UndoError, changed_turns, inherit_changes};
 
 /// Largest file whose old content is kept: the largest that `edit` and `apply_patch` change.
 const MAX_IMAGE_BYTES: u64 = 64 * 1024 * 1024;

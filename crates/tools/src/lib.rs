@@ -34,7 +34,7 @@ pub use apply_patch::ApplyPatchTool;
 pub use bash::{BashTool, CommandPlace, why_variable_is_refused};
 pub use changes::{
     ChangedTurn, Direction, FileDifference, FileOutcome, Undo, UndoError, Undone, UndoneFile,
-    WhichTurn, changed_turns, differences,
+    WhichTurn, changed_turns, differences, inherit_changes,
 };
 pub use declarations::DECLARATIONS;
 pub use edit::EditTool;

@@ -2,15 +2,13 @@
 
 use std::collections::HashMap;
 
-use myclaw_agent::is_remark;
-use myclaw_session::{
-    EntryId, FORKED_FROM, IndexedSession, Role, SessionKey, TailLimit, TranscriptMessage,
-};
+use myclaw_session::{FORKED_FROM, IndexedSession, SessionKey};
 
 use super::{Chat, View};
 use myclaw_front::exit::CliError;
 use myclaw_front::picker::{Choices, Picked, Row, Words, pick};
 use myclaw_front::report::first_line;
+use myclaw_front::sessions::rewind::Said;
 use myclaw_front::time::local_minute;
 
 /// Most sessions among which the branches are looked for: the latest ones.
@@ -18,11 +16,22 @@ const MOST_SESSIONS: usize = 10_000;
 /// Most sessions above another one.
 const MOST_DEPTH: usize = 1_000;
 
-/// A message of the user.
-struct Said {
-    /// The row before it; `None` if it is the first.
-    before: Option<EntryId>,
-    message: TranscriptMessage,
+/// What goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GoesBack {
+    /// The talk alone.
+    Talk,
+    /// The talk, and the files with it.
+    TalkAndFiles,
+}
+
+impl GoesBack {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Talk => "Go back to which message",
+            Self::TalkAndFiles => "Go back to which message, with the files",
+        }
+    }
 }
 
 /// Lines to choose from, each with the text in which it is found before it.
@@ -44,27 +53,10 @@ impl Choices for ChosenLines {
 }
 
 impl Chat {
-    /// The messages of the user in this session, the oldest first.
-    fn said(&self) -> Result<Vec<Said>, CliError> {
-        let Some(reader) = self.sessions.catalog.read(self.session.key())? else {
-            return Ok(Vec::new());
-        };
-        let mut before = None;
-        let mut said = Vec::new();
-        for message in reader.tail(TailLimit::UNLIMITED)?.messages {
-            let id = message.id;
-            if message.role == Role::User && !is_remark(&message.content) {
-                said.push(Said { before, message });
-            }
-            before = Some(id);
-        }
-        Ok(said)
-    }
-
     /// Makes a session without the last message of the user and what followed, and changes to it. Returns the message.
-    pub(super) fn go_back(&mut self) -> Result<Option<String>, CliError> {
-        match self.said()?.pop() {
-            Some(said) => self.go_back_before(said),
+    pub(super) async fn go_back(&mut self) -> Result<Option<String>, CliError> {
+        match self.sessions.said(self.session.key())?.pop() {
+            Some(said) => self.go_back_before(said, GoesBack::Talk).await,
             None => {
                 self.say("there is no message to send again")?;
                 Ok(None)
@@ -72,18 +64,31 @@ impl Chat {
         }
     }
 
-    fn go_back_before(&mut self, said: Said) -> Result<Option<String>, CliError> {
+    async fn go_back_before(
+        &mut self,
+        said: Said,
+        what: GoesBack,
+    ) -> Result<Option<String>, CliError> {
         let key = match self.free_session(None) {
             Ok(key) => key,
             Err(message) => return self.say(&message).map(|()| None),
         };
         let before = self.sessions.name_of(self.session.key());
-        if let Some(last) = said.before {
+        let mut files = None;
+        if what == GoesBack::TalkAndFiles {
+            match self.sessions.rewind(&self.session, &said, &key).await {
+                Ok(rewound) => files = Some(rewound.lines()),
+                Err(error) => return self.say(&error.message).map(|()| None),
+            }
+        } else if let Some(last) = said.before {
             self.sessions.catalog.fork(self.session.key(), Some(last), &key)?;
         }
         self.session = self.session.open_beside(key);
         self.forget_context();
         let name = self.sessions.name_of(self.session.key());
+        if let Some(files) = files {
+            self.say(&files)?;
+        }
         self.say(&format!("once more, in `{name}`; `{before}` stays as it is"))?;
         Ok(Some(said.message.content))
     }
@@ -92,8 +97,8 @@ impl Chat {
     ///
     /// # Errors
     /// The session cannot be read, or standard output is closed.
-    pub(super) async fn rewind(&mut self) -> Result<(), CliError> {
-        let mut said = self.said()?;
+    pub(super) async fn choose_and_go_back(&mut self, what: GoesBack) -> Result<(), CliError> {
+        let mut said = self.sessions.said(self.session.key())?;
         if said.is_empty() {
             return self.say("there is no earlier message to go back to");
         }
@@ -104,10 +109,10 @@ impl Chat {
             })
             .collect();
         let last = lines.len() - 1;
-        let Some(at) = self.choose_line("Go back to which message", lines, last).await else {
+        let Some(at) = self.choose_line(what.title(), lines, last).await else {
             return Ok(());
         };
-        if let Some(text) = self.go_back_before(said.swap_remove(at))? {
+        if let Some(text) = self.go_back_before(said.swap_remove(at), what).await? {
             self.leftover.unsent = text;
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::path::Path;
 use myclaw_agent::did_you_mean;
 use myclaw_tools::Direction;
 
+use super::back::GoesBack;
 use super::goal::GoalOrder;
 use super::jobs::killed_id;
 use super::queue;
@@ -13,7 +14,7 @@ use myclaw_front::servers::ServerCommand;
 mod elsewhere;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 40] = [
+pub(super) const NAMES: [&str; 42] = [
     "/help",
     "/new",
     "/clear",
@@ -21,6 +22,7 @@ pub(super) const NAMES: [&str; 40] = [
     "/retry",
     "/tree",
     "/back",
+    "/rewind",
     "/image",
     "/title",
     "/search",
@@ -42,6 +44,7 @@ pub(super) const NAMES: [&str; 40] = [
     "/resume",
     "/compact",
     "/goal",
+    "/btw",
     "/diff",
     "/questions",
     "/undo",
@@ -62,6 +65,7 @@ pub(super) const HELP: &str = "\
 /new [NAME]              begin a new session; the one before is kept (also: /clear)
 /fork [NAME]             go on in a copy of this session
 /back                    go back to an earlier message, in a copy of the session (also: Esc twice)
+/rewind                  the same, and undo what was changed in files since
 /tree                    show the branches of this session, and change to one
 /image FILE [MESSAGE]    send a picture (also: a message with the path of one)
 /retry                   send the last message again, in a copy of the session without the answer
@@ -80,6 +84,7 @@ pub(super) const HELP: &str = "\
 /context                 what fills the context window
 /compact [FOCUS]         replace the older messages with a summary, which concentrates on FOCUS
 /goal [CONDITION]        work until CONDITION holds, or until !COMMAND succeeds; /goal resume, /goal stop
+/btw QUESTION            ask aside: neither the question nor the answer is added to the session
 /diff                    what the agent's tools have changed in this session
 /questions               the questions that wait for your answer
 /init                    have the agent write an AGENTS.md for this project
@@ -118,6 +123,8 @@ pub(super) enum Command {
     Todos,
     /// Works until a condition holds.
     Goal(GoalOrder),
+    /// Asks aside.
+    Aside(String),
     /// Shows what the session has changed.
     Diff,
     /// Lists the open questions.
@@ -144,7 +151,7 @@ pub(super) enum Command {
     /// Goes on in a copy of the session, which may be named.
     Fork(Option<String>),
     /// Goes back to an earlier message.
-    Back,
+    Back(GoesBack),
     /// Shows the branches of the session.
     Tree,
     /// Writes the session to a file.
@@ -171,7 +178,11 @@ impl Command {
             Self::Goal(order) => order.is_work(),
             command => matches!(
                 command,
-                Self::Continue | Self::Retry | Self::Compact(_) | Self::Skill(Some(_))
+                Self::Continue
+                    | Self::Retry
+                    | Self::Compact(_)
+                    | Self::Aside(_)
+                    | Self::Skill(Some(_))
             ),
         }
     }
@@ -254,7 +265,8 @@ fn slash_command(
     match (name, argument) {
         ("/help" | "/?", None) => Parsed::Command(Command::Help),
         ("/retry", None) => Parsed::Command(Command::Retry),
-        ("/back", None) => Parsed::Command(Command::Back),
+        ("/back", None) => Parsed::Command(Command::Back(GoesBack::Talk)),
+        ("/rewind", None) => Parsed::Command(Command::Back(GoesBack::TalkAndFiles)),
         ("/tree", None) => Parsed::Command(Command::Tree),
         ("/image", Some(message)) => Parsed::Image(message),
         ("/image", None) => {
@@ -292,6 +304,8 @@ fn slash_command(
         ("/goal", argument) => {
             Parsed::Command(Command::Goal(GoalOrder::parse(argument.as_deref())))
         }
+        ("/btw", Some(question)) => Parsed::Command(Command::Aside(question)),
+        ("/btw", None) => Parsed::Unknown("/btw needs a question: /btw QUESTION".to_owned()),
         ("/diff", None) => Parsed::Command(Command::Diff),
         ("/questions", None) => Parsed::Command(Command::Questions),
         ("/undo", None) => Parsed::Command(Command::Undo(Direction::Undo)),
@@ -319,7 +333,7 @@ fn slash_command(
         (
             "/help" | "/?" | "/continue" | "/usage" | "/cost" | "/quit" | "/exit" | "/retry"
             | "/copy" | "/plan" | "/todos" | "/diff" | "/questions" | "/context" | "/config"
-            | "/back" | "/tree" | "/resume",
+            | "/back" | "/rewind" | "/tree" | "/resume",
             Some(_),
         ) => Parsed::Unknown(format!("{name} takes no argument")),
         _ => Parsed::Unknown(unknown(name, &others())),

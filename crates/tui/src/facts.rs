@@ -1,5 +1,7 @@
 //! What commands that change nothing say. They work during a turn too.
 
+use std::sync::Arc;
+
 use myclaw_agent::approvals::WaitingApproval;
 use myclaw_agent::{AgentError, Plan, Session, spent_today};
 use myclaw_tools::FileDifference;
@@ -21,9 +23,9 @@ const LISTED_SESSIONS: usize = 20;
 
 /// What is known about the chat.
 pub(super) struct Facts<'a> {
-    pub(super) session: &'a Session,
+    pub(super) session: &'a Arc<Session>,
     pub(super) sessions: &'a Sessions,
-    pub(super) common: &'a Common,
+    pub(super) common: &'a Arc<Common>,
     /// The turns that are over.
     pub(super) turns: u32,
 }

@@ -11,6 +11,7 @@ use myclaw_llm::ContentBlock;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use aside::TurnWork;
 use command::{Command, Parsed};
 use display::Display;
 use editor::Editor;
@@ -35,6 +36,7 @@ use outputs::Common;
 use talk::{Leftover, Talker};
 
 mod args;
+mod aside;
 pub mod attach;
 mod attention;
 mod back;
@@ -302,11 +304,12 @@ impl Chat {
                     Err(problem) => self.say(&problem),
                 }
             }
-            Parsed::Command(Command::Retry) => match self.go_back()? {
+            Parsed::Command(Command::Retry) => match self.go_back().await? {
                 Some(message) => self.turns(Some(message)).await,
                 None => Ok(()),
             },
             Parsed::Command(Command::Goal(order)) => self.pursue(order).await,
+            Parsed::Command(Command::Aside(question)) => self.turn(TurnWork::Aside(question)).await,
             Parsed::Command(Command::Compact(focus)) => self.compact(focus).await,
             Parsed::Command(Command::Skill(Some(argument))) => {
                 match skill::request(&self.session.config(), &argument) {
@@ -332,18 +335,18 @@ impl Chat {
 
     /// Runs a turn, and another one for messages sent at the very end of the first.
     async fn turns(&mut self, message: Option<String>) -> Result<(), CliError> {
-        let mut turned = self.turn(message).await;
+        let mut turned = self.turn(TurnWork::Session(message)).await;
         while let Some(bound) = self.reached.take().filter(|bound| limit::may_go_on(*bound)) {
             let View::Terminal = self.view else { break };
             let leaves = self.interrupts.is_ending() || self.leftover.wants_to_leave;
             if leaves || !self.asks_to_go_on(bound).await? {
                 break;
             }
-            turned = self.turn(Some(limit::GO_ON.to_owned())).await;
+            turned = self.turn(TurnWork::Session(Some(limit::GO_ON.to_owned()))).await;
         }
         turned?;
         if !self.session.pending().await?.is_empty() {
-            self.turn(None).await?;
+            self.turn(TurnWork::Session(None)).await?;
         }
         Ok(())
     }
@@ -379,17 +382,14 @@ impl Chat {
     }
 
     /// Runs one turn and shows it.
-    async fn turn(&mut self, message: Option<String>) -> Result<(), CliError> {
-        let message = match message {
-            Some(text) => Some(self.content(text).await?),
-            None => None,
-        };
+    async fn turn(&mut self, work: TurnWork) -> Result<(), CliError> {
+        let work = self.prepared(work).await?;
         let cancel = self.closed.child_token();
         let armed = self.interrupts.arm(cancel.clone());
         let reached = Cell::new(None);
         let run = async |on_event| {
             let foreground = Foreground { cancel: cancel.clone(), on_event };
-            let ended = self.session.run(message, foreground).await;
+            let ended = work.run(&self.session, foreground).await;
             reached.set(ended.as_ref().err().and_then(limit::reached));
             Ok::<_, CliError>(ended?)
         };
@@ -413,6 +413,8 @@ impl Chat {
                 self.leftover.replace(talker.finish());
                 set_title(Title::Waiting(&self.title_line()));
                 self.common.attention.turn_ended();
+                drop(armed);
+                self.finish_aside().await?;
                 outcome
             }
             View::Plain(output) => {

@@ -8,6 +8,7 @@ use myclaw_agent::{UndoMode, check_agent};
 use myclaw_session::{Role, SessionKey, TailLimit, TranscriptMessage};
 use myclaw_tools::WhichTurn;
 
+use super::back::GoesBack;
 use super::command::Command;
 use super::facts::Facts;
 use super::input::Wake;
@@ -54,6 +55,7 @@ impl Chat {
             | Command::Continue
             | Command::Retry
             | Command::Compact(_)
+            | Command::Aside(_)
             | Command::Skill(Some(_)) => Ok(()),
             Command::New(name) => self.begin_session(name),
             Command::Model(Some(name)) => {
@@ -98,7 +100,7 @@ impl Chat {
             Command::Goal(order) => self.goal(&order),
             Command::Fork(name) => self.fork(name),
             Command::Tree => self.tree().await,
-            Command::Back => self.rewind().await,
+            Command::Back(what) => self.choose_and_go_back(what).await,
             Command::Export(file) => self.export(&file),
             Command::Copy => self.copy(),
             Command::Title(Some(title)) => self.title(&title),
@@ -115,7 +117,7 @@ impl Chat {
             Wake::Unfold => self.unfold().await,
             Wake::Back => {
                 put_line("")?;
-                self.rewind().await
+                self.choose_and_go_back(GoesBack::Talk).await
             }
             Wake::Thinking => {
                 put_line("")?;

@@ -49,11 +49,16 @@ impl Common {
 
     /// Adds what an event says about usage and the context window.
     pub(super) fn heed(&self, event: &AgentRunEvent) {
-        if let AgentRunEvent::LlmUsage { usage, .. } = event {
-            self.usage.lock().add_call(usage);
-        }
+        self.heed_usage(event);
         if let Some(status) = self.status().as_mut() {
             status.heed(event);
+        }
+    }
+
+    /// Adds what an event says about usage.
+    pub(super) fn heed_usage(&self, event: &AgentRunEvent) {
+        if let AgentRunEvent::LlmUsage { usage, .. } = event {
+            self.usage.lock().add_call(usage);
         }
     }
 

@@ -9,6 +9,7 @@ use myclaw_session::QueuedKind;
 
 use tokio::sync::mpsc;
 
+use super::aside::OpenAside;
 use super::command::{Command, Parsed, begins_with_path};
 use super::display::{Display, Drawing, Queued};
 use super::facts::Facts;
@@ -28,7 +29,7 @@ use myclaw_front::terminal::{Keyboard, PasteMarks, Style, StyledLine, suspend};
 const HELP: &str = "Enter: the agent reads it before its next step; Alt-Enter or /later TEXT: when it is done; \
                     /queue, /queue drop NUMBER: what waits; Ctrl-O: the last output in full; Ctrl-T: what the \
                     model thinks; Ctrl-V: a picture from the clipboard; /model NAME, /thinking LEVEL: from its next \
-                    step on; /mode NAME or Shift-Tab: from its next call on; /cost, /context, /sessions, /skills, /config: as at the prompt; Esc, /stop or Ctrl-C: \
+                    step on; /mode NAME or Shift-Tab: from its next call on; /btw QUESTION: asks aside; /cost, /context, /sessions, /skills, /config: as at the prompt; Esc, /stop or Ctrl-C: \
                     stop it";
 
 /// What the chat waits for while a question is on the screen.
@@ -48,6 +49,8 @@ enum Talk {
     Model(String),
     Thinking(String),
     Mode(String),
+    /// A question aside.
+    Aside(String),
     /// A command that changes nothing.
     Read(Command),
     Stop,
@@ -55,8 +58,8 @@ enum Talk {
     Help,
     /// A command that has to wait.
     TooEarly(String),
-    /// A line that no command understands, with the message about it.
-    Mistaken(String),
+    /// The message about a line that no command understands, or that was obeyed.
+    Said(String),
 }
 
 /// The keyboard input while the agent works.
@@ -72,6 +75,7 @@ pub(super) struct Talker {
     wants_to_leave: bool,
     /// Whether the outputs are shown in full.
     is_unfolded: bool,
+    aside: OpenAside,
 }
 
 /// Input that is left when the turn is over.
@@ -83,6 +87,7 @@ pub(super) struct Leftover {
     pub(super) wants_to_leave: bool,
     /// Whether the user was reading the outputs in full.
     pub(super) is_unfolded: bool,
+    pub(super) aside: OpenAside,
 }
 
 impl Leftover {
@@ -105,6 +110,7 @@ impl Talker {
             pressed: VecDeque::new(),
             wants_to_leave: false,
             is_unfolded: false,
+            aside: OpenAside::default(),
         }
     }
 
@@ -125,6 +131,7 @@ impl Talker {
             unsent: unsent.join("\n"),
             wants_to_leave: self.wants_to_leave,
             is_unfolded: self.is_unfolded,
+            aside: self.aside,
         }
     }
 
@@ -142,6 +149,10 @@ impl Talker {
                 Some(asked) = questions.recv() => {
                     open.add(asked, display);
                     facts.common.attention.question();
+                    continue;
+                }
+                answer = self.aside.answer() => {
+                    answer.lines().for_each(|line| display.say(Style::Bold, line));
                     continue;
                 }
             };
@@ -186,6 +197,10 @@ impl Talker {
                     let talk = parse(line, |text| custom::parse(&config, text));
                     self.wants_to_leave |= talk == Talk::Leave;
                     let is_message = matches!(talk, Talk::Say(..));
+                    let talk = match talk {
+                        Talk::Aside(question) => Talk::Said(self.aside.ask(facts, question)),
+                        talk => talk,
+                    };
                     obey(talk, pictures, display, facts).await;
                     if is_message {
                         open.remind(display);
@@ -399,7 +414,7 @@ async fn act(
         }
         Talk::Leave => Ok("the chat ends when this turn is done; Ctrl-C stops the turn".to_owned()),
         Talk::Help => Ok(HELP.to_owned()),
-        Talk::Mistaken(message) => Ok(message),
+        Talk::Said(message) | Talk::Aside(message) => Ok(message),
         Talk::TooEarly(command) => {
             Ok(format!("`{command}` has to wait until this is done. {HELP}"))
         }
@@ -437,8 +452,9 @@ fn parse(line: SentLine, at_the_prompt: impl FnOnce(&str) -> Parsed) -> Talk {
         ("/quit" | "/exit", "") => Talk::Leave,
         ("/help" | "/?" | "/later", _) => Talk::Help,
         _ => match at_the_prompt(trimmed) {
+            Parsed::Command(Command::Aside(question)) => Talk::Aside(question),
             Parsed::Command(command) if command.changes_nothing() => Talk::Read(command),
-            Parsed::Unknown(message) => Talk::Mistaken(message),
+            Parsed::Unknown(message) => Talk::Said(message),
             _ => Talk::TooEarly(name.to_owned()),
         },
     }

@@ -12,6 +12,7 @@ use myclaw_testkit::{ChildOutput, ModelServer, Reply, RunningChild, Script, Temp
 use serde_json::Value;
 
 mod approvals;
+mod asides;
 mod auth;
 mod auth_login;
 mod auth_renewal;
@@ -74,6 +75,7 @@ mod project;
 mod remember;
 mod requests;
 mod reviews;
+mod rewinds;
 mod rpc;
 mod run;
 mod run_events;

@@ -7,11 +7,12 @@ use agent_client_protocol_schema::v1::{
     Error, NoticeSeverity, PromptRequest, RequestId, SessionUpdate, StopReason,
     UnstructuredCommandInput,
 };
-use myclaw_agent::{Accepted, FailureClass, FoundSkills, Session};
+use myclaw_agent::{Accepted, FailureClass, Foreground, FoundSkills, Session};
 use myclaw_engine::{CompactionOutcome, CompactionReport};
 use myclaw_llm::ContentBlock as Block;
 use myclaw_session::SessionKey;
 use myclaw_skills::Skill;
+use tokio_util::sync::CancellationToken;
 
 use myclaw_front::memory;
 use myclaw_front::report::first_line;
@@ -32,6 +33,8 @@ const SKILL: &str = "skill";
 
 /// The name of the command that shows or changes what the agent remembers.
 const MEMORY: &str = "memory";
+/// The name of the command that asks aside.
+const ASIDE: &str = "btw";
 /// The name of the command for MCP servers.
 const MCP: &str = "mcp";
 
@@ -58,6 +61,7 @@ pub(super) fn commands() -> SessionUpdate {
             "List the MCP servers, or approve the tools of one",
             "approve, and the server's name",
         ),
+        command(ASIDE, "Ask without adding anything to the session", "the question"),
         command("init", "Write an AGENTS.md for this project", "what else it should say"),
         command("review", "Review the working tree, a branch or a pull request", "what to review"),
     ]))
@@ -96,6 +100,12 @@ pub(super) async fn prompt(
         servers(agent, &key, &session, request.clone(), argument);
         return Ok(());
     }
+    if let [Block::Text(text)] = &content[..]
+        && let Some(question) = argument_of(ASIDE, &text.text)
+    {
+        aside(agent, &key, session, request.clone(), question.to_owned());
+        return Ok(());
+    }
     if let [Block::Text(text)] = &mut content[..]
         && let Some(message) = requests::expand(&text.text)
     {
@@ -125,6 +135,27 @@ pub(super) async fn prompt(
     }
     agent.list(&key).await;
     Ok(())
+}
+
+/// Answers a question aside; the editor waits for nothing else meanwhile.
+fn aside(
+    agent: &Agent,
+    key: &SessionKey,
+    session: Arc<Session>,
+    request: RequestId,
+    question: String,
+) {
+    let (client_sessions, wire) = (Arc::clone(&agent.client_sessions), agent.wire());
+    let key = key.clone();
+    agent.driver.spawn(async move {
+        let foreground =
+            Foreground { cancel: CancellationToken::new(), on_event: Arc::new(|_| {}) };
+        let said = match session.ask_aside(&question, foreground).await {
+            Ok(result) => result.reply,
+            Err(error) => error.message,
+        };
+        say(&client_sessions, &wire, &key, request, said);
+    });
 }
 
 /// Says something about the MCP servers, or approves one. A server may take long to start, so the editor waits for nothing else.

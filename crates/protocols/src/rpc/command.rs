@@ -1,11 +1,13 @@
 //! Executes the commands of the client program.
 
+mod branches;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use myclaw_agent::{
-    Accepted, AgentError, Driver, FailureClass, Session, SessionConfig, SessionOptions, UndoMode,
-    check_agent,
+    Accepted, AgentError, Driver, FailureClass, Foreground, Session, SessionConfig, SessionOptions,
+    UndoMode, check_agent,
 };
 use myclaw_engine::PendingMessage;
 use myclaw_llm::{ContentBlock, joined_text};
@@ -19,7 +21,7 @@ use super::approvals::Approvals;
 use super::choices::{changes, set_mode, set_model, set_thinking, thinking};
 use super::reply::Compacted;
 use super::request::{
-    Approve, Block, Command, Compact, Export, Fork, GetMessages, KillJob, ListModels, Memory,
+    Approve, AskAside, Block, Command, Compact, Export, GetMessages, KillJob, ListModels, Memory,
     Message, Name, Prompt, Rename, Request, Spoken, Undo, described,
 };
 use super::{bash, stats};
@@ -104,6 +106,15 @@ impl Controller {
             self.driver.spawn(async move { answer(bash::run(&session, wanted, stop).await) });
             return;
         }
+        if let Command::AskAside(AskAside { question }) = request.command {
+            let foreground =
+                Foreground { cancel: self.stop.child_token(), on_event: Arc::new(|_| {}) };
+            self.driver.spawn(async move {
+                let answered = session.ask_aside(&question, foreground).await;
+                answer(answered.map_err(CliError::from).and_then(to_value));
+            });
+            return;
+        }
         if let Command::Compact(Compact { focus }) = request.command {
             // A compaction calls a model, so it replies later.
             self.driver.spawn(async move {
@@ -167,6 +178,7 @@ impl Controller {
             }
             Command::Delete => self.delete(&session).await,
             Command::Fork(fork) => self.fork(&session, fork).await,
+            Command::Rewind(wanted) => self.rewind(&session, wanted).await,
             Command::NewSession(name) => self.begin_session(name),
             Command::SwitchSession(name) => self.switch_session(name),
             Command::ListSessions(wanted) => {
@@ -183,7 +195,7 @@ impl Controller {
             }
             Command::ListSkills => list_skills(&session.config()).await,
             // The caller replies later, because these take long.
-            Command::Compact(_) | Command::Bash(_) => Ok(Value::Null),
+            Command::AskAside(_) | Command::Compact(_) | Command::Bash(_) => Ok(Value::Null),
         }
     }
 
@@ -285,22 +297,6 @@ impl Controller {
             _ => self.sessions.find(&name)?,
         };
         self.make_current(&key)
-    }
-
-    async fn fork(&mut self, from: &Session, fork: Fork) -> Result<Value, CliError> {
-        let to = self.new_key(fork.name)?;
-        let at = fork.at.map(|id| EntryId::from_text(&id));
-        let catalog = Arc::clone(&self.sessions.catalog);
-        let (from, new) = (from.key().clone(), to.clone());
-        let made = tokio::task::spawn_blocking(move || catalog.fork(&from, at, &new))
-            .await
-            .map_err(|error| CliError::failure(format!("internal error: {error}")))??;
-        self.make_current(&to)?;
-        Ok(json!({
-            "session": to.as_str(),
-            "forkedFrom": made.origin.session_key,
-            "at": made.origin.entry_id,
-        }))
     }
 
     async fn messages(&self, session: &Session, wanted: GetMessages) -> Result<Value, CliError> {

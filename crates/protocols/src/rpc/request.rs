@@ -18,6 +18,8 @@ pub(super) enum Command {
     Steer(Message),
     /// Sends a message to the running turn, which reads it when it would end.
     FollowUp(Message),
+    /// Asks a question whose answer is not added to the session.
+    AskAside(AskAside),
     /// Aborts the current work.
     Abort,
     /// Answers a question about a call that needs an approval.
@@ -34,6 +36,8 @@ pub(super) enum Command {
     Compact(Compact),
     /// Undoes the file changes of a turn, or makes them again.
     Undo(Undo),
+    /// Goes back in talk and files.
+    Rewind(Rewind),
     /// Returns what the tools have changed in the session.
     GetChanges,
     /// Returns the state of the session.
@@ -72,10 +76,11 @@ pub(super) enum Command {
 
 /// The commands, each with its fields besides `id`, `type` and `session`. Other fields are errors: a misspelt one would
 /// change what happens without a word.
-const COMMANDS: [(&str, &[&str]); 28] = [
+const COMMANDS: [(&str, &[&str]); 30] = [
     ("prompt", &["message", "content", "images", "skill", "mode"]),
     ("steer", &["message", "content", "images", "skill"]),
     ("follow_up", &["message", "content", "images", "skill"]),
+    ("ask_aside", &["question"]),
     ("abort", &[]),
     ("approve", &["toolCallId", "decision", "scope", "reason", "words", "command"]),
     ("bash", &["command", "timeoutSeconds", "forModel"]),
@@ -84,6 +89,7 @@ const COMMANDS: [(&str, &[&str]); 28] = [
     ("set_mode", &["mode"]),
     ("compact", &["focus", "customInstructions"]),
     ("undo", &["turn", "redo", "dryRun"]),
+    ("rewind", &["messageId", "name"]),
     ("get_changes", &[]),
     ("get_state", &[]),
     ("get_messages", &["limit", "before"]),
@@ -111,6 +117,12 @@ pub(super) struct Memory {
     /// As after `/memory` in the chat, such as `search boiler`; blank lists the facts.
     #[serde(default)]
     pub(super) command: String,
+}
+
+/// A question aside.
+#[derive(Debug, Deserialize)]
+pub(super) struct AskAside {
+    pub(super) question: String,
 }
 
 /// One line of a program.
@@ -298,6 +310,15 @@ pub(super) struct GetMessages {
     /// Only those before the one with this id.
     #[serde(default)]
     pub(super) before: Option<String>,
+}
+
+/// The message of the user before which the new session ends.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Rewind {
+    pub(super) message_id: String,
+    #[serde(default)]
+    pub(super) name: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

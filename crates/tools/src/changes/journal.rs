@@ -159,6 +159,26 @@ impl Journal {
         Ok(())
     }
 
+    /// Gives a session without changes the same ones.
+    pub(super) fn share_with(&self, other: &Self) -> io::Result<()> {
+        let content = self.read()?;
+        if content.records.is_empty() {
+            return Ok(());
+        }
+        other.prepare()?;
+        let files = content.records.iter().flat_map(|record| &record.files);
+        for name in files.filter_map(|file| file.image.as_ref()) {
+            let (image, shared) = (self.images().join(name), other.images().join(name));
+            // What is gone cannot be undone, and undo says so.
+            if image.exists() && std::fs::hard_link(&image, &shared).is_err() {
+                std::fs::copy(&image, &shared)?;
+            }
+        }
+        let mut new = NewFile::in_directory(&other.directory, "journal-")?;
+        new.write_all(&std::fs::read(self.path())?)?;
+        new.put_at(&other.path(), Durability::Synced).map(drop)
+    }
+
     /// Withdraws a change that was not made.
     pub(super) fn withdraw(&self, id: &str) -> io::Result<()> {
         self.append(Line::Withdrawn { id: id.to_owned() }, Totals::default()).map(drop)

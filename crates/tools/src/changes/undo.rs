@@ -74,6 +74,17 @@ pub fn changed_turns(context: &ToolContext) -> Result<Vec<ChangedTurn>, UndoErro
     Ok((1..).zip(turns(&content)).map(listed).collect())
 }
 
+/// Gives the session of `to`, which is new, the list of changes of the session of `from`, of which it is a copy: what the turns
+/// that both have in common changed can be undone there too. The old contents are shared, as links. Blocks.
+///
+/// # Errors
+/// The list cannot be read, or written in the new place.
+pub fn inherit_changes(from: &ToolContext, to: &ToolContext) -> Result<(), UndoError> {
+    let (old, new) = (directory(from), directory(to));
+    let shared = Journal::new(old).share_with(&Journal::new(new.clone()));
+    shared.map_err(|source| UndoError::Journal { path: new, source })
+}
+
 impl Undo {
     /// Computes what an undo does. `None` if there is no such turn. The caller holds the session's lock until the end.
     /// It uses only the directories and `workspace_only` of the context. All calls of this type block.

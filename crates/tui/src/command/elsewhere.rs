@@ -2,10 +2,7 @@
 
 /// The commands, and what a message says of each.
 pub(super) const COMMANDS: [(&[&str], &str); 21] = [
-    (
-        &["/rewind", "/checkpoint"],
-        "`/back` goes back to an earlier message, and `/undo` undoes file changes",
-    ),
+    (&["/checkpoint"], "`/rewind` goes back to an earlier message, in files too"),
     (&["/reset"], "`/new` begins a new session; the one before is kept"),
     (&["/rename", "/name"], "`/title TEXT` gives the session a title"),
     (

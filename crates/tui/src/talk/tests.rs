@@ -33,7 +33,7 @@ fn lines_while_the_agent_works() {
         assert_eq!(parsed(line, SendKey::Enter), expected, "{line}");
     }
     for line in ["/cots", "/cost now"] {
-        assert!(matches!(parsed(line, SendKey::Enter), Talk::Mistaken(_)), "{line}");
+        assert!(matches!(parsed(line, SendKey::Enter), Talk::Said(_)), "{line}");
     }
     assert_eq!(parsed("then this", SendKey::AltEnter), say(QueuedKind::FollowUp, "then this"));
 }
