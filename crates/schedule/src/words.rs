@@ -88,6 +88,12 @@ impl Reader<'_> {
             return self.cron(words, &format!("* * {days}"), None);
         }
         words.take("on");
+        let begin = words.position();
+        words.take("the");
+        if words.take_all(&["day", "after", "tomorrow"]) {
+            return self.on(self.now.date().checked_add(Span::new().days(2)).ok()?, words);
+        }
+        words.back_to(begin);
         if words.take("the") {
             return self.of_month(words);
         }
@@ -194,9 +200,6 @@ impl Reader<'_> {
         }
         if words.take("tomorrow") {
             return self.on(tomorrow, words);
-        }
-        if words.take_all(&["day", "after", "tomorrow"]) {
-            return self.on(tomorrow.tomorrow().ok()?, words);
         }
         let begin = words.position();
         let is_next = words.take("next");
