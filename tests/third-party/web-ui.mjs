@@ -13,6 +13,8 @@ const { PLAYWRIGHT, AXE, GATEWAY, TOKEN, STRANGER, MYCLAW_SCREENSHOTS } = proces
 const { chromium } = await import(pathToFileURL(join(PLAYWRIGHT, "index.mjs")).href);
 const axe = readFileSync(join(AXE, "axe.min.js"), "utf8");
 const PATIENCE = 60_000;
+/** Most bytes that come before the first message can be read, compressed. */
+const MOST_BEFORE_MESSAGE = 130_000;
 
 const executablePath = ["/usr/bin/chromium", "/usr/bin/google-chrome", "/usr/bin/chromium-browser"].find(existsSync);
 assert(executablePath, "there is no Chromium; scripts/install-third-party installs one");
@@ -230,6 +232,38 @@ const scenarios = {
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").waitFor();
     assert.equal(await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }])).then((kept) => kept.includes("myclaw.token")), false);
+  },
+
+  /** All that is loaded until the first answer is seen is small; the other parts come when they are used. */
+  async budget() {
+    const page = await open();
+    const sizes = new Map();
+    page.on("requestfinished", async (request) => {
+      if (request.url().startsWith("http")) sizes.set(new URL(request.url()).pathname, (await request.sizes()).responseBodySize);
+    });
+    await signIn(page);
+    await ready(page);
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await idle(page);
+    await eventually("the sizes are known", () => sizes.has("/app.js") && sizes.has("/app.css"));
+    // An icon counts too, which a browser loads to install the page.
+    for (const icon of ["/icon-192.png", "/icon-512.png"]) sizes.set(icon, (await (await fetch(GATEWAY + icon)).arrayBuffer()).byteLength);
+    const sum = [...sizes.values()].reduce((all, one) => all + one, 0);
+    assert(sum > 40_000 && sum < MOST_BEFORE_MESSAGE, `${sum} bytes: ${JSON.stringify([...sizes])}`);
+    const scripts = () => [...sizes.keys()].filter((path) => path.endsWith(".js"));
+    assert.deepEqual(scripts(), ["/app.js"]);
+
+    // What cannot be loaded says so, and loading the page again helps.
+    await page.route("**/usage.js", (route) => route.abort(), { times: 1 });
+    await page.goto(`${GATEWAY}/#/usage`);
+    await page.getByRole("alert").getByText("This part of the page could not be loaded.").waitFor();
+    await check(page, "part-missing");
+    await page.getByRole("button", { name: "Load the page again" }).click();
+    await page.getByRole("radio", { name: "24 hours" }).waitFor();
+    await eventually("the part is loaded", () => sizes.has("/usage.js"));
+    assert(!sizes.has("/config.js"), "the config page is not shown");
+    assert.deepEqual(page.foreign, []);
   },
 
   /** The events of a whole turn come one by one after its end, so all that the page reads of the log is ahead of them. */

@@ -6,15 +6,18 @@ import { Actions } from "./actions";
 import { Chat } from "./chat";
 import { Connection, type Phase } from "./connection";
 import { Icon } from "./icons";
+import { later } from "./later";
 import { forgetToken, Login, storedToken } from "./login";
 import { PAGES, place, Rail } from "./pages";
 import { titleOf } from "./protocol";
 import { SessionList, useSessions } from "./sidebar";
-import { Setup, useSetup } from "./setup";
-import { StatusPage } from "./status";
+import { useSetup } from "./setup-state";
 import "./styles.css";
 import "./pages.css";
 import { visible } from "./text";
+
+const Setup = later(() => import("./more-pages").then((file) => file.Setup));
+const StatusPage = later(() => import("./more-pages").then((file) => file.StatusPage));
 
 const THEME = "myclaw.theme";
 const THEMES = ["auto", "light", "dark"] as const;

@@ -1,15 +1,9 @@
 // The pages, and the frame's links to them.
 
 import type { ComponentType } from "preact";
-import { AgentsPage, SkillsPage } from "./agents";
-import { ChannelsPage } from "./channels";
 import type { PageProps } from "./common";
-import { ConfigPage } from "./config";
-import { DevicesPage } from "./devices";
 import { Icon } from "./icons";
-import { LogsPage } from "./logs";
-import { SchedulesPage } from "./schedules";
-import { UsagePage } from "./usage";
+import { later } from "./later";
 
 interface PageOf {
   name: string;
@@ -20,14 +14,14 @@ interface PageOf {
 /** By the word in the address. The chat and the gateway's state are made by the frame. */
 export const PAGES: Record<string, PageOf> = {
   s: { name: "Chat", icon: "chat" },
-  usage: { name: "Usage", icon: "usage", page: UsagePage },
-  schedules: { name: "Schedules", icon: "clock", page: SchedulesPage },
-  channels: { name: "Channels", icon: "channels", page: ChannelsPage },
-  devices: { name: "Devices", icon: "devices", page: DevicesPage },
-  agents: { name: "Agents", icon: "agents", page: AgentsPage },
-  skills: { name: "Skills", icon: "skills", page: SkillsPage },
-  config: { name: "Config", icon: "config", page: ConfigPage },
-  logs: { name: "Logs", icon: "logs", page: LogsPage },
+  usage: { name: "Usage", icon: "usage", page: later(() => import("./usage").then((file) => file.UsagePage)) },
+  schedules: { name: "Schedules", icon: "clock", page: later(() => import("./more-pages").then((file) => file.SchedulesPage)) },
+  channels: { name: "Channels", icon: "channels", page: later(() => import("./more-pages").then((file) => file.ChannelsPage)) },
+  devices: { name: "Devices", icon: "devices", page: later(() => import("./more-pages").then((file) => file.DevicesPage)) },
+  agents: { name: "Agents", icon: "agents", page: later(() => import("./more-pages").then((file) => file.AgentsPage)) },
+  skills: { name: "Skills", icon: "skills", page: later(() => import("./more-pages").then((file) => file.SkillsPage)) },
+  config: { name: "Config", icon: "config", page: later(() => import("./config").then((file) => file.ConfigPage)) },
+  logs: { name: "Logs", icon: "logs", page: later(() => import("./more-pages").then((file) => file.LogsPage)) },
   status: { name: "Gateway", icon: "gauge" },
 };
 

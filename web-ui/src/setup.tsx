@@ -3,24 +3,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api } from "./api";
 import type { RequestError } from "./protocol";
+import type { Provider, SetupState } from "./setup-state";
 import { visible } from "./text";
-
-interface Provider {
-  name: string;
-  needsKey: boolean;
-  needsAddress: boolean;
-  model: string | null;
-  hasKey: boolean;
-}
-
-export interface SetupState {
-  needed: boolean;
-  model: string | null;
-  problem: string | null;
-  version: string;
-  workspace: string;
-  providers: Provider[];
-}
 
 interface Answer {
   version: string;
@@ -30,25 +14,6 @@ interface Answer {
 
 const OTHER = "other";
 const STEPS = ["Model", "Workspace", "Channel"] as const;
-const SKIPPED = "myclaw.setup-skipped";
-
-/** Whether the first set-up is to be shown: no model can be used, and the owner did not skip it in this tab. */
-export function useSetup(phase: string): [SetupState | null, () => void] {
-  const [state, setState] = useState<SetupState | null>(null);
-  const [isOver, setOver] = useState(() => sessionStorage.getItem(SKIPPED) !== null);
-  useEffect(() => {
-    if (phase !== "open" || isOver || state) return;
-    api<SetupState>("/api/setup")
-      .then(setState)
-      .catch(() => {});
-  }, [phase]);
-  const end = () => {
-    sessionStorage.setItem(SKIPPED, "");
-    setOver(true);
-  };
-  return [state?.needed && !isOver ? state : null, end];
-}
-
 export function Setup({ state, onEnd }: { state: SetupState; onEnd: () => void }) {
   const [step, setStep] = useState(0);
   const [version, setVersion] = useState(state.version);

@@ -184,6 +184,14 @@ fn the_page_signs_in_and_shows_a_chat_as_it_happens() {
 }
 
 #[test]
+fn the_page_loads_little_before_the_first_message() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("budget", &gateway);
+    gateway.stop();
+}
+
+#[test]
 fn the_page_shows_each_call_once_when_the_log_is_ahead_of_the_events() {
     let page = Page::new();
     let gateway = page.bench.start();

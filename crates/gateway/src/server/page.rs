@@ -33,7 +33,7 @@ struct File {
 }
 
 macro_rules! file {
-    ($path:literal, $name:literal, $type:literal) => {
+    ($path:expr, $name:literal, $type:literal) => {
         File {
             path: $path,
             content_type: $type,
@@ -43,9 +43,21 @@ macro_rules! file {
     };
 }
 
-static FILES: [File; 9] = [
+/// A script.
+macro_rules! script {
+    ($name:literal) => {
+        file!(concat!("/", $name), $name, "text/javascript; charset=utf-8")
+    };
+}
+
+static FILES: [File; 13] = [
     file!("/", "index.html", "text/html; charset=utf-8"),
-    file!("/app.js", "app.js", "text/javascript; charset=utf-8"),
+    script!("app.js"),
+    // These load when they are used.
+    script!("common.js"),
+    script!("config.js"),
+    script!("more-pages.js"),
+    script!("usage.js"),
     file!("/app.css", "app.css", "text/css; charset=utf-8"),
     file!("/manifest.webmanifest", "manifest.webmanifest", "application/manifest+json"),
     file!("/icon.svg", "icon.svg", "image/svg+xml"),
@@ -130,3 +142,6 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
         name.trim().eq_ignore_ascii_case("gzip") && !is_refused
     })
 }
+
+#[cfg(test)]
+mod tests;

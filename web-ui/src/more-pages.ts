@@ -1,0 +1,9 @@
+// The pages that are loaded together, with the first of them.
+
+export { AgentsPage, SkillsPage } from "./agents";
+export { ChannelsPage } from "./channels";
+export { DevicesPage } from "./devices";
+export { LogsPage } from "./logs";
+export { SchedulesPage } from "./schedules";
+export { Setup } from "./setup";
+export { StatusPage } from "./status";
