@@ -5,6 +5,7 @@
 
 mod access;
 mod codes;
+mod links;
 mod scope;
 
 use std::collections::HashMap;
@@ -19,11 +20,12 @@ use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;
 use tokio_util::sync::CancellationToken;
 
-pub use access::{DeviceChange, change_device, list_devices, new_device_code};
+pub use access::{DeviceChange, change_device, list_devices, new_device_code, new_link};
 pub(crate) use scope::Needs;
 pub use scope::Scope;
 
 use self::codes::Codes;
+use self::links::Links;
 use crate::GatewayError;
 
 const DEVICES: Records<Device> = Records::new("device");
@@ -131,6 +133,7 @@ pub(crate) struct Devices {
     ledger: Ledger,
     known: Mutex<HashMap<String, Entry>>,
     codes: Codes,
+    links: Links,
     /// Held while a change is stored.
     changing: tokio::sync::Mutex<()>,
 }
@@ -141,6 +144,7 @@ impl Devices {
             ledger,
             known: Mutex::default(),
             codes: Codes::default(),
+            links: Links::default(),
             changing: tokio::sync::Mutex::default(),
         };
         devices.look().await?;
@@ -189,10 +193,25 @@ impl Devices {
         Ok(json!({"code": code, "scope": scope, "expiresAt": expires_at}))
     }
 
-    /// Takes a new device in, which then waits for an approval. The token leaves here only. A code works once, also if the
-    /// device cannot be stored.
+    /// The secret of a link that signs the owner in once, in one browser.
+    pub(crate) fn new_link(&self) -> (String, u64) {
+        self.links.make()
+    }
+
+    /// Signs a browser of the owner in: it is a device that the owner has approved by making the link.
+    pub(crate) async fn sign_in(&self, secret: &str, name: &str) -> Result<Value, GatewayError> {
+        self.links.take(secret)?;
+        self.add(Scope::Owner, Stage::Approved, name).await
+    }
+
+    /// Takes a new device in, which then waits for an approval. A code works once, also if the device cannot be stored.
     pub(crate) async fn pair(&self, code: &str, name: &str) -> Result<Value, GatewayError> {
         let scope = self.codes.take(code)?;
+        self.add(scope, Stage::Pending, name).await
+    }
+
+    /// Adds a device. Its token leaves here only.
+    async fn add(&self, scope: Scope, state: Stage, name: &str) -> Result<Value, GatewayError> {
         let _changing = self.changing.lock().await;
         let now = now_ms();
         self.remove_old(now).await?;
@@ -201,7 +220,8 @@ impl Devices {
         {
             let known = self.known.lock();
             let pending = known.values().filter(|entry| entry.device.is_pending()).count();
-            if known.len() >= MOST_DEVICES || pending >= MOST_PENDING {
+            let is_full = state == Stage::Pending && pending >= MOST_PENDING;
+            if known.len() >= MOST_DEVICES || is_full {
                 return Err(GatewayError::Unusable(format!(
                     "there are {} devices, {pending} of them wait for an approval; remove some with `myclaw devices \
                      deny` or `myclaw devices revoke`",
@@ -214,10 +234,10 @@ impl Devices {
             id: myclaw_delivery::codes::code()?.to_ascii_lowercase(),
             name: if name.is_empty() { "device".to_owned() } else { name },
             scope,
-            state: Stage::Pending,
+            state,
             token_hash: token.hash(),
             created_at: now,
-            approved_at: None,
+            approved_at: (state == Stage::Approved).then_some(now),
             last_seen_at: None,
         };
         let version = self.store(&device, None).await?;

@@ -69,6 +69,13 @@ pub struct Running {
     _lock: Option<LockFile>,
 }
 
+impl Running {
+    /// A link that signs the owner in once, in a browser of this machine, within ten minutes.
+    pub fn sign_in_link(&self) -> Option<String> {
+        self.reloader.server.new_links().0.into_iter().next()
+    }
+}
+
 impl Gateway {
     /// Reads the config, opens the store, listens on the loopback address, and continues what an earlier process left.
     ///

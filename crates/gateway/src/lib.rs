@@ -26,7 +26,7 @@ pub mod usage;
 
 pub use connect::channels_of;
 pub use containers::MakeHost;
-pub use devices::{DeviceChange, Scope, change_device, list_devices, new_device_code};
+pub use devices::{DeviceChange, Scope, change_device, list_devices, new_device_code, new_link};
 pub use error::GatewayError;
 pub use gateway::{Control, Ended, Gateway, Running};
 pub use offline::{change_pairing, cron, examine_store, list_pairings};

@@ -28,6 +28,13 @@ pub(crate) enum GatewayCommand {
     /// Stop the service, and remove its file
     #[command(after_long_help = help::GATEWAY_UNINSTALL_EXAMPLES)]
     Uninstall(UninstallArgs),
+    /// Print a link that signs you in to the page, once and within ten minutes
+    #[command(long_about = help::GATEWAY_LINK, after_long_help = help::GATEWAY_LINK_EXAMPLES)]
+    Link {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Show the newest lines of the log, or of the service's journal
     #[command(after_long_help = help::GATEWAY_LOGS_EXAMPLES)]
     Logs(LogsArgs),

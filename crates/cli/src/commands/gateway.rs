@@ -3,13 +3,14 @@
 mod logs;
 mod service;
 
+use std::io::IsTerminal as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
 use myclaw_agent::{Home, SessionOptions};
-use myclaw_gateway::{Control, Ended, Gateway, GatewayError, MakeHost, OnConfig};
+use myclaw_gateway::{Control, Ended, Gateway, GatewayError, MakeHost, OnConfig, new_link};
 use myclaw_gateway_client::{Say, state_of};
 use serde_json::{Value, json};
 use service::Service;
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &GatewayArgs) -> Result<(), CliError> {
     match &args.command {
         None => serve(),
         Some(GatewayCommand::Status { json }) => status(*json),
+        Some(GatewayCommand::Link { json }) => link(*json),
         Some(GatewayCommand::Install(args)) => service::install(args),
         Some(GatewayCommand::Uninstall(args)) => service::uninstall(args),
         Some(GatewayCommand::Logs(args)) => logs::logs(args),
@@ -95,6 +97,12 @@ fn serve() -> Result<(), CliError> {
         if let Some(path) = &running.token_file {
             note(format_args!("myclaw: the token of clients is in {}", path.display()));
         }
+        // A log would keep it.
+        if std::io::stderr().is_terminal()
+            && let Some(link) = running.sign_in_link()
+        {
+            note(format_args!("myclaw: sign in in a browser, once and within ten minutes: {link}"));
+        }
         if running.recovered > 0 {
             let count = running.recovered;
             note(format_args!("myclaw: going on with {count} messages without an answer"));
@@ -140,6 +148,20 @@ fn begin_anew(program: std::io::Result<PathBuf>) -> CliError {
     CliError::failure(format!(
         "the gateway has stopped and cannot start again: {error}; start it with `myclaw gateway`"
     ))
+}
+
+fn link(as_json: bool) -> Result<(), CliError> {
+    let session = load_session(find_home()?, &SessionOptions::default())?;
+    let made = runtime::block_on(new_link(&session.home, &session.config))?.map_err(failure)?;
+    let mut printer = Printer::stdout();
+    if as_json {
+        printer.json(&made)?;
+        return printer.finish();
+    }
+    let links = made["links"].as_array().into_iter().flatten();
+    printer.safe_lines(links.filter_map(|link| link.as_str()))?;
+    note("the link works once and for ten minutes; who opens it may do everything here");
+    printer.finish()
 }
 
 fn status(as_json: bool) -> Result<(), CliError> {

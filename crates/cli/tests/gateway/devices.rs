@@ -198,3 +198,58 @@ fn a_revoked_device_loses_its_sockets_and_a_rotated_token_its_hold() {
     }
     gateway.stop();
 }
+
+#[test]
+fn a_link_signs_the_owner_in_once() {
+    let bench = Bench::new(answering("hello"));
+    bench.configure(|config| config["gateway"]["allowedHosts"] = json!(["claw.example.org"]));
+    let gateway = bench.start();
+    let nobody = stranger(&gateway.client);
+    let made = |client: &Client| client.post("/api/devices/link", &json!({})).unwrap();
+    let sign_in = |secret: &str| {
+        let body = json!({"secret": secret, "name": "my browser"});
+        nobody.post("/api/devices/sign-in", &body).unwrap()
+    };
+    let printed = run(&bench, &["gateway", "link"]);
+    let port = gateway.client.port;
+    let secret = printed.lines().next().unwrap().rsplit('/').next().unwrap();
+    let expected = format!(
+        "http://127.0.0.1:{port}/#/sign-in/{secret}\nhttp://claw.example.org:{port}/#/sign-in/{secret}\n"
+    );
+    assert_eq!(printed, expected);
+    assert_eq!(secret.len(), 64);
+    for wrong in ["", &secret[1..], &"0".repeat(64)] {
+        let (status, answer) = sign_in(wrong);
+        assert_eq!((status, &answer["error"]["class"]), (403, &json!("scope")), "{answer}");
+    }
+    let (status, device) = sign_in(secret);
+    assert_eq!(status, 200, "{device}");
+    assert_eq!((&device["state"], &device["scope"]), (&json!("approved"), &json!("owner")));
+    let (again, answer) = sign_in(secret);
+    assert_eq!(again, 403, "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("gateway link"), "{answer}");
+    // The browser is a device like others, and makes no links itself.
+    let token = device["token"].as_str().unwrap().to_owned();
+    let browser = Client { port, token };
+    assert_eq!(browser.get("/api/devices").unwrap().0, 200);
+    assert_eq!(made(&browser).0, 403);
+    assert_eq!(made(&nobody).0, 401);
+    let id = device["id"].as_str().unwrap();
+    assert!(run(&bench, &["devices", "revoke", id]).contains("no access any more"));
+    assert_eq!(browser.get("/api/devices").unwrap().0, 401);
+
+    // The newest twenty are kept, and none outlives the process.
+    let links: Vec<String> =
+        (0..21).map(|_| made(&gateway.client).1["links"][0].as_str().unwrap().to_owned()).collect();
+    let secret_of = |link: &str| link.rsplit('/').next().unwrap().to_owned();
+    assert_eq!(sign_in(&secret_of(&links[0])).0, 403);
+    assert_eq!(sign_in(&secret_of(&links[1])).0, 200);
+    gateway.stop();
+    let gateway = bench.start();
+    assert_eq!(sign_in(&secret_of(&links[2])).0, 403);
+    gateway.stop();
+    let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    let output = command.args(["gateway", "link"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("start one with `myclaw gateway`"));
+}

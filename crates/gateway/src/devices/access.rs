@@ -87,6 +87,19 @@ pub async fn new_device_code(
     }
 }
 
+/// Makes a link that signs the owner in once, in one browser. Only a running gateway can: links live in its memory.
+///
+/// # Errors
+/// No gateway runs, or it refuses.
+pub async fn new_link(home: &Home, config: &Config) -> Result<Value, GatewayError> {
+    match ask(home, config, "POST", "/api/devices/link", None).await? {
+        AskedGateway::Answer(link) => Ok(link),
+        AskedGateway::NotRunning => Err(GatewayError::Unusable(
+            "no gateway runs to sign in at; start one with `myclaw gateway`".to_owned(),
+        )),
+    }
+}
+
 /// The devices in the store of a gateway that does not run. Its lock keeps a gateway from starting meanwhile.
 async fn stored(home: &Home) -> Result<Devices, GatewayError> {
     Devices::load(Ledger::new(open_store(home).await?)).await

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use futures_util::StreamExt as _;
 
 use super::answer::error;
-use super::devices::{CHANGE_PATH, PAIR_PATH};
+use super::devices::{CHANGE_PATH, PAIR_PATH, SIGN_IN_PATH};
 use super::front::{Caller, Link, household};
 use super::strangers::Place;
 use super::{MAX_BODY, Server, openai, page, scope};
@@ -42,9 +42,9 @@ const STRICT_TRANSPORT: HeaderValue = HeaderValue::from_static("max-age=31536000
 /// Most bytes of the body of a request with which nobody shows anything; a code for pairing is shorter.
 const MOST_OF_STRANGERS: usize = 16 * 1024;
 
-/// Paths that anybody who reaches the port may ask for, like the files of the page. They say nothing, and pairing takes a
-/// code.
-const OPEN_PATHS: [&str; 3] = ["/health", "/ready", PAIR_PATH];
+/// Paths that anybody who reaches the port may ask for, like the files of the page. They say nothing, pairing takes a
+/// code, and signing in a link.
+const OPEN_PATHS: [&str; 4] = ["/health", "/ready", PAIR_PATH, SIGN_IN_PATH];
 /// Below it are the requests of vendors, who know neither the token nor this machine's name for itself. Each channel
 /// checks them in its own way.
 pub(super) const HOOKS_PATH: &str = "/hooks/";

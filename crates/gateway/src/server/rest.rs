@@ -236,7 +236,7 @@ pub(super) async fn not_found() -> Response {
 
 impl Server {
     /// Where programs of this machine reach it.
-    fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         let scheme = if self.front().certificate.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", near(self.address))
     }

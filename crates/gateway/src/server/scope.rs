@@ -38,6 +38,8 @@ const ROUTES: &[(&str, &str, Needs)] = &[
     ("GET", "/api/devices", Needs::Own),
     ("POST", "/api/devices/code", Needs::Own),
     ("POST", "/api/devices/pair", Needs::Nothing),
+    ("POST", "/api/devices/link", Needs::Own),
+    ("POST", "/api/devices/sign-in", Needs::Nothing),
     ("POST", "/api/devices/{change}", Needs::Own),
     ("GET", "/node", Needs::BeNode),
     ("GET", "/api/nodes", Needs::See),

@@ -43,6 +43,21 @@ Exit codes:
   0    the file is written; the output says whether the service runs
   1    a file that differs exists, or it cannot be written";
 
+pub(in crate::args) const GATEWAY_LINK: &str = "\
+Print a link that signs you in to the page of the running gateway, so that no token has to be copied. It works once and for \
+ten minutes, and ends with the gateway's process. The browser that opens it becomes a device with the scope owner: \
+`myclaw devices` lists it and takes its access away. With gateway.allowedHosts there is a line for each of these names; \
+the first link that is opened uses up the others.";
+
+pub(in crate::args) const GATEWAY_LINK_EXAMPLES: &str = "\
+Examples:
+  myclaw gateway link
+  xdg-open \"$(myclaw gateway link | head -n 1)\"
+
+Exit codes:
+  0    the link is printed
+  1    no gateway runs, or it refuses";
+
 pub(in crate::args) const GATEWAY_UNINSTALL_EXAMPLES: &str = "\
 Examples:
   myclaw gateway uninstall
