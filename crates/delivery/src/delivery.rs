@@ -24,6 +24,7 @@ mod answering;
 mod asking;
 mod between;
 mod children;
+mod choosing;
 mod closing;
 mod desk;
 mod events;

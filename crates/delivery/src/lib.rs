@@ -10,6 +10,7 @@
 
 pub mod answered;
 pub mod channels;
+pub mod choice;
 pub mod codes;
 pub mod counters;
 pub mod current;

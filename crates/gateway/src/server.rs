@@ -8,6 +8,7 @@ mod agents;
 mod answer;
 mod attachments;
 mod bodies;
+mod branches;
 mod channels;
 pub(crate) mod config;
 mod devices;
@@ -162,6 +163,7 @@ impl Server {
             .route("/api/sessions", get(rest::sessions))
             .route("/api/sessions/{session}", delete(rest::delete))
             .route("/api/sessions/{session}/fork", post(rest::fork))
+            .route("/api/sessions/{session}/branches", get(rest::branches))
             .route("/api/sessions/{session}/title", post(rest::title))
             .route("/api/sessions/{session}/export", get(sessions::export))
             .route("/api/approvals", get(rest::approvals))

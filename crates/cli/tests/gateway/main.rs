@@ -21,6 +21,7 @@ mod approvals;
 mod attach;
 mod backup;
 mod chaos;
+mod choices;
 mod client;
 mod config;
 mod cron;
@@ -119,4 +120,10 @@ fn echoing_after(gate: &Gate) -> Script {
         0 => echo(request).step().hold_after(0, &gate),
         _ => echo(request).step(),
     })
+}
+
+/// The model that a request is for.
+fn model_of(request: &RecordedRequest) -> String {
+    let body: Value = serde_json::from_str(&request.body_text()).unwrap();
+    body["model"].as_str().unwrap().to_owned()
 }

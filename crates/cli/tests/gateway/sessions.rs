@@ -142,3 +142,53 @@ fn metrics_count_what_happens() {
     assert_eq!(stranger.get("/metrics").unwrap().0, 401);
     gateway.stop();
 }
+
+#[test]
+fn a_fork_may_begin_before_a_message_and_branches_know_each_other() {
+    let bench = Bench::new(echoing());
+    let gateway = bench.start();
+    let client = &gateway.client;
+    for text in ["<m1> tomatoes", "<m2> potatoes"] {
+        let id = client.send("garden", text, text).unwrap();
+        client.outcome(&id).unwrap();
+    }
+    let rows = |session: &str| {
+        let path = format!("/api/sessions/{session}/history");
+        client.get(&path).unwrap().1["messages"].as_array().unwrap().clone()
+    };
+    let fork = |body: Value| client.post("/api/sessions/garden/fork", &body).unwrap();
+    let said = rows("garden");
+    let [first, answer, second, _] = said.as_slice() else { panic!("{said:?}") };
+    assert_eq!(fork(json!({"newSession": "later", "before": second["id"]})).0, 200);
+    assert_eq!(rows("later"), said[..2]);
+    // Nothing comes before the first message.
+    assert_eq!(fork(json!({"newSession": "anew", "before": first["id"]})).0, 200);
+    assert_eq!(rows("anew"), [json!(null); 0]);
+    let (status, refused) =
+        fork(json!({"newSession": "x", "before": first["id"], "at": first["id"]}));
+    assert_eq!(status, 400, "{refused}");
+    assert_eq!(fork(json!({"newSession": "x", "before": "no-such-message"})).0, 404);
+    assert_eq!(fork(json!({"newSession": "anew", "before": first["id"]})).0, 409);
+    let id = client.send("anew", "3", "<m3> beans").unwrap();
+    client.outcome(&id).unwrap();
+    let id = client.send("other", "4", "<m4> of no branch").unwrap();
+    client.outcome(&id).unwrap();
+
+    let branches = |session: &str| {
+        let path = format!("/api/sessions/{session}/branches");
+        let (status, answer) = client.get(&path).unwrap();
+        assert_eq!(status, 200, "{answer}");
+        let found = answer["branches"].as_array().unwrap().iter();
+        found.map(|one| json!([one["name"], one["at"]])).collect::<Vec<_>>()
+    };
+    let all = [json!(["garden", null]), json!(["later", answer["id"]]), json!(["anew", null])];
+    for session in ["garden", "later", "anew"] {
+        assert_eq!(branches(session), all, "{session}");
+    }
+    assert_eq!(branches("other"), [json!(["other", null])]);
+    // The branches of a session that is gone are still there.
+    let head = client.head("DELETE", "/api/sessions/garden");
+    assert_eq!(client.raw(&format!("{head}\r\n")).unwrap().0, 200);
+    assert_eq!(branches("anew"), all[1..]);
+    gateway.stop();
+}

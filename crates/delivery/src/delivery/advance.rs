@@ -87,6 +87,9 @@ impl Delivery {
             if held.is_lost() {
                 return self.leave_to_others(desk, open).await;
             }
+            if let Err(error) = self.keep_choice(desk).await {
+                tracing::warn!(%error, "the model that was chosen for a session is not stored");
+            }
             if open.is_empty() && self.remove_if_idle(desk).await {
                 if let Err(error) = held.release().await {
                     tracing::warn!(%error, "a desk is held until its lease ends");

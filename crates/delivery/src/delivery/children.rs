@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::Delivery;
 use super::desk::Source;
 use crate::DeliveryError;
+use crate::choice::Choice;
 use crate::ledger::{Ledger, OpenMessage, now_ms};
 use crate::message::MAX_TEXT_BYTES;
 use crate::route::Route;
@@ -212,6 +213,14 @@ impl Delivery {
         let config = self.session_config(session)?;
         let mut options = SessionOptions::default();
         if !is_of_child(session) {
+            let catalog = config.home.catalog();
+            // No session depends on the list.
+            let chosen = Choice::stored(&**catalog, &config.session_key).unwrap_or_else(|error| {
+                tracing::warn!(%error, session, "the session has the model of the config");
+                Choice::default()
+            });
+            options.thinking = chosen.thinking;
+            options.model = chosen.model();
             return Ok((config, options));
         }
         let child = self.children.get(session).ok_or_else(|| {

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::choice::Choice;
 use crate::ledger::OpenMessage;
 use crate::route::Route;
 use crate::rows::Occasion;
@@ -63,6 +64,8 @@ struct State {
     is_abort_asked: bool,
     /// What the program asks whose message the session has.
     asked: Option<Box<ProgramRequest>>,
+    /// What was chosen for the session and is not stored.
+    choice: Option<Choice>,
 }
 
 /// A run that gave no answer.
@@ -170,6 +173,24 @@ impl Desk {
     /// The session has a message of a program that asks for this; `None` for nothing.
     pub(super) fn asks(&self, asked: Option<Box<ProgramRequest>>) {
         self.state.lock().asked = asked;
+    }
+
+    /// Something was chosen for the session.
+    pub(super) fn chose(&self, new: Choice) {
+        let mut state = self.state.lock();
+        let before = state.choice.take().unwrap_or_default();
+        let model = new.model.or(before.model);
+        state.choice = Some(Choice { model, thinking: new.thinking.or(before.thinking) });
+    }
+
+    /// What was chosen for the session and is not stored.
+    pub(super) fn choice(&self) -> Option<Choice> {
+        self.state.lock().choice.clone()
+    }
+
+    /// This choice is stored.
+    pub(super) fn keeps(&self, stored: &Choice) {
+        self.state.lock().choice.take_if(|choice| choice == stored);
     }
 
     pub(super) fn asked(&self) -> Option<Box<ProgramRequest>> {

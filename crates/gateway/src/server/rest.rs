@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::answer::{error, message as message_object};
 use super::attachments::{Attachment, attached};
+use super::branches::ForkPlace;
 use super::request::{Body, Params};
 use super::sessions::ListRange;
 use super::{Server, route, scope};
@@ -52,8 +53,8 @@ pub(super) struct NewMessageBody {
 pub(super) struct ForkBody {
     #[serde(rename = "newSession")]
     new_session: String,
-    #[serde(default)]
-    at: Option<String>,
+    #[serde(flatten)]
+    place: ForkPlace,
 }
 
 #[derive(Deserialize)]
@@ -194,8 +195,15 @@ pub(super) async fn fork(
     Path(session): Path<String>,
     Body(body): Body<ForkBody>,
 ) -> Result<Json<Value>, GatewayError> {
-    let ForkBody { new_session, at } = body;
-    server.fork(&session, &new_session, at.as_deref()).await.map(Json)
+    let ForkBody { new_session, place } = body;
+    server.fork(&session, &new_session, place).await.map(Json)
+}
+
+pub(super) async fn branches(
+    State(server): State<Arc<Server>>,
+    Path(session): Path<String>,
+) -> Result<Json<Value>, GatewayError> {
+    server.branches(&session).await.map(Json)
 }
 
 pub(super) async fn title(

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,10 +12,10 @@ use axum::extract::{Path, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use myclaw_agent::AgentError;
 use myclaw_agent::export::{ExportFormat, ExportedSession, export_session};
+use myclaw_agent::{AgentError, Plan};
 use myclaw_session::{
-    About, Case, Catalog, EntryId, IndexedSession, LockWait, SearchQuery, SessionError, SessionKey,
+    About, Case, Catalog, IndexedSession, LockWait, SearchQuery, SessionError, SessionKey,
     indexed_title,
 };
 use serde::Deserialize;
@@ -25,6 +26,9 @@ use super::Server;
 use super::request::Params;
 use crate::GatewayError;
 
+/// Labels of sessions that the page sets.
+const PINNED: &str = "pinned";
+const ARCHIVED: &str = "archived";
 /// Sessions of a list, unless the client wants fewer.
 const USUAL: usize = 100;
 /// Most sessions of a list.
@@ -47,6 +51,8 @@ const PIECE: usize = 64 * 1024;
 pub(super) struct ListRange {
     pub(super) search: Option<String>,
     pub(super) limit: Option<usize>,
+    /// Whether the archived sessions are meant, else the others. A search looks in both.
+    pub(super) archived: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -76,7 +82,7 @@ impl Server {
         self.with_sessions(move |catalog| {
             let (found, total) = match &query {
                 None => {
-                    let (sessions, total) = catalog.latest(limit)?;
+                    let (sessions, total) = latest(catalog, limit, range.archived)?;
                     (sessions.into_iter().map(|session| (session, None)).collect(), total)
                 }
                 Some(query) => search_sessions(catalog, query, limit)?,
@@ -120,24 +126,6 @@ impl Server {
         });
     }
 
-    /// Begins a session that continues another one.
-    pub(super) async fn fork(
-        &self,
-        from: &str,
-        to: &str,
-        at: Option<&str>,
-    ) -> Result<Value, GatewayError> {
-        let (from, _) = self.delivery.session(from)?;
-        let (to, _) = self.delivery.session(to)?;
-        let at = at.map(EntryId::from_text);
-        let agent = self.delivery.config().default_agent_id().to_string();
-        self.with_sessions(move |catalog| {
-            catalog.fork(&from, at, &to)?;
-            Ok(json!({"key": to.as_str(), "name": name_of(&agent, &to)}))
-        })
-        .await
-    }
-
     /// Sets or removes the title of a session.
     pub(super) async fn title(
         &self,
@@ -159,6 +147,55 @@ impl Server {
             Ok(json!({"key": key.as_str(), "title": about.title}))
         })
         .await
+    }
+
+    /// Pins a session or archives it, or ends that. Both are labels of the session.
+    pub(super) async fn mark(
+        &self,
+        session: &str,
+        pinned: Option<bool>,
+        archived: Option<bool>,
+    ) -> Result<Value, GatewayError> {
+        let (key, _) = self.delivery.session(session)?;
+        self.with_sessions(move |catalog| {
+            let mut set = |about: &mut About| {
+                for (label, wanted) in [(PINNED, pinned), (ARCHIVED, archived)] {
+                    let Some(wanted) = wanted else { continue };
+                    about.labels.retain(|own| own != label);
+                    about.labels.extend(wanted.then(|| label.to_owned()));
+                }
+            };
+            let about = catalog.change_about(&key, WAIT, &mut set)?;
+            Ok(json!({"key": key.as_str(), "labels": about.labels}))
+        })
+        .await
+    }
+
+    /// The plan that the agent has shown last in a session.
+    pub(super) async fn plan(&self, session: &str) -> Result<Value, GatewayError> {
+        let (key, _) = self.delivery.session(session)?;
+        self.with_sessions(move |catalog| {
+            let reader = catalog.read(&key)?;
+            let plan = reader.map(|reader| Plan::last_of(&*reader)).transpose()?.flatten();
+            Ok(json!({"plan": plan}))
+        })
+        .await
+    }
+
+    /// What the tools have changed in a session and is different now.
+    pub(super) async fn changes(&self, session: &str) -> Result<Value, GatewayError> {
+        let config = self.delivery.session_config(session)?;
+        let comparing = tokio::task::spawn_blocking(move || {
+            let mut files = config.differences()?;
+            let mut redactor = config.home.redactor();
+            let texts = files.iter_mut().filter_map(|file| file.diff.as_mut());
+            texts.for_each(|diff| redactor.clean_in_place(diff));
+            Ok::<_, AgentError>(files)
+        });
+        let compared =
+            comparing.await.map_err(|error| GatewayError::Internal(error.to_string()))?;
+        let files = compared.map_err(GatewayError::Agent)?;
+        Ok(json!({"files": files}))
     }
 
     /// Deletes a session with its transcript.
@@ -204,12 +241,46 @@ fn failed(error: SessionError) -> GatewayError {
 }
 
 /// The name by which the owner calls a session: one word for a terminal session of the default agent.
-fn name_of(agent: &str, key: &SessionKey) -> String {
+pub(super) fn name_of(agent: &str, key: &SessionKey) -> String {
     let parts = key.parts();
     match SessionKey::for_cli(agent, &parts.peer_id) == *key {
         true => parts.peer_id,
         false => key.to_string(),
     }
+}
+
+/// The latest sessions of those that are archived, or of the others, the pinned ones first; and the number of all of them.
+fn latest(
+    catalog: &dyn Catalog,
+    limit: usize,
+    archived: bool,
+) -> Result<(Vec<IndexedSession>, usize), SessionError> {
+    let (mut pinned, mut others, mut total) = (Vec::new(), Vec::new(), 0);
+    let mut take = |session: IndexedSession| {
+        let labels = About::from_extra(session.entry.extra.as_ref()).labels;
+        let has = |label: &str| labels.iter().any(|own| own == label);
+        if has(ARCHIVED) != archived {
+            return;
+        }
+        total += 1;
+        if has(PINNED) && pinned.len() < MOST {
+            pinned.push(session);
+        } else if others.len() < limit {
+            others.push(session);
+        }
+    };
+    // The newest are found quickly. Only where there are more, a pinned one may be anywhere.
+    let (newest, all) = catalog.latest(limit)?;
+    if newest.len() >= all {
+        newest.into_iter().for_each(&mut take);
+    } else {
+        catalog.visit(&mut |session| {
+            take(session);
+            ControlFlow::Continue(())
+        })?;
+    }
+    pinned.append(&mut others);
+    Ok((pinned, total))
 }
 
 type Found = (IndexedSession, Option<Value>);

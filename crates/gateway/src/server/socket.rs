@@ -1,6 +1,7 @@
 //! The WebSocket: requests with ids, responses, and the numbered events of the sessions that a client watches.
 
 mod line;
+mod params;
 mod watched;
 
 use std::collections::HashMap;
@@ -17,24 +18,23 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use futures_util::SinkExt as _;
 use myclaw_delivery::message::NewMessage;
-use myclaw_delivery::questions::{Answer, FullAnswer};
+use myclaw_delivery::questions::FullAnswer;
 use myclaw_delivery::rows::Origin;
-use myclaw_engine::{Mode, ScopeKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::{class_of, error, message as message_object};
-use super::attachments::{Attachment, attached};
+use super::attachments::attached;
 use super::front::Caller;
 use super::guard::Presented;
 use super::rest::{DEFAULT_SESSION, HistoryRange};
-use super::sessions::ListRange;
 use super::strangers::Place;
 use super::{MAX_BODY, Server, route, scope};
 use crate::GatewayError;
 use crate::devices::Login;
 use crate::hub::{Watcher, Watching};
 use line::{Line, Received};
+use params::{Params, missing};
 use watched::Watched;
 
 /// Where it is asked for.
@@ -76,28 +76,6 @@ enum Frame {
         #[serde(default)]
         params: Value,
     },
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Params {
-    session: Option<String>,
-    text: Option<String>,
-    after: Option<u64>,
-    stream: Option<String>,
-    limit: Option<usize>,
-    before: Option<String>,
-    attachments: Vec<Attachment>,
-    search: Option<String>,
-    new_session: Option<String>,
-    at: Option<String>,
-    title: Option<String>,
-    mode: Option<Mode>,
-    id: Option<String>,
-    answer: Option<Answer>,
-    scope: Option<ScopeKind>,
-    reason: Option<String>,
-    words: Option<String>,
 }
 
 pub(super) async fn upgrade(
@@ -373,10 +351,7 @@ impl Client {
         let params = if params.is_null() { json!({}) } else { params };
         let params: Params = serde_json::from_value(params)
             .map_err(|error| GatewayError::Unusable(format!("{method}: {error}")))?;
-        let named = params.session.clone();
-        let session = named.clone().unwrap_or_else(|| DEFAULT_SESSION.to_owned());
-        // What changes or ends a session is never aimed at the default one by omission.
-        let chosen = || named.clone().ok_or_else(|| missing(method, "session"));
+        let session = params.session.clone().unwrap_or_else(|| DEFAULT_SESSION.to_owned());
         let server = Arc::clone(&self.server);
         let delivery = &server.delivery;
         match method {
@@ -403,22 +378,6 @@ impl Client {
                 }
                 Ok(json!({"watched": watched}))
             }
-            "sessions" => {
-                server.sessions(ListRange { search: params.search, limit: params.limit }).await
-            }
-            "fork" => {
-                let to = params.new_session.ok_or_else(|| missing(method, "newSession"))?;
-                server.fork(&chosen()?, &to, params.at.as_deref()).await
-            }
-            "title" => server.title(&chosen()?, params.title).await,
-            "mode" => {
-                if let Some(mode) = params.mode {
-                    delivery.set_mode(&chosen()?, mode).await?;
-                }
-                Ok(json!({"mode": delivery.mode(&session)?}))
-            }
-            "delete" => server.delete(&chosen()?).await,
-            "approvals" => server.approvals(named.as_deref()).await,
             "approve" => {
                 let id = params.id.ok_or_else(|| missing(method, "id"))?;
                 let answer = params.answer.ok_or_else(|| missing(method, "answer"))?;
@@ -426,8 +385,7 @@ impl Client {
                 let given = FullAnswer { answer, scope, reason, words };
                 server.approve(&id, given, &login).await
             }
-            "status" => Ok(server.state()),
-            other => Err(GatewayError::Internal(format!("nothing answers the method {other}"))),
+            _ => server.answer_about(method, params).await,
         }
     }
 
@@ -463,10 +421,4 @@ impl Client {
     fn watcher(&self) -> Weak<dyn Watcher> {
         self.line.clone()
     }
-}
-
-fn missing(method: &str, name: &str) -> GatewayError {
-    GatewayError::Unusable(format!(
-        "{method} needs `{name}`; docs/operate/gateway.md has the protocol"
-    ))
 }
