@@ -5,10 +5,12 @@ import { fetchWithToken, handToBrowser } from "./api";
 import type { Connection } from "./connection";
 import { Dialog } from "./dialog";
 import { Icon } from "./icons";
+import { ARCHIVED, PINNED } from "./protocol";
 
 interface Props {
   name: string;
   title: string | null;
+  labels: string[];
   connection: Connection;
   onChange: () => void;
   onOpen: (name: string) => void;
@@ -20,7 +22,7 @@ const FORMATS = [
   ["jsonl", "Export as JSONL"],
 ] as const;
 
-export function Actions({ name, title, connection, onChange, onOpen }: Props) {
+export function Actions({ name, title, labels, connection, onChange, onOpen }: Props) {
   const [open, setOpen] = useState<"rename" | "fork" | "delete" | null>(null);
   const [text, setText] = useState("");
   const [error, setError] = useState("");
@@ -65,6 +67,31 @@ export function Actions({ name, title, connection, onChange, onOpen }: Props) {
           <button type="button" onClick={() => show("rename", title ?? "")}>
             Rename
           </button>
+          {(
+            [
+              ["pinned", PINNED, "Pin", "Unpin"],
+              ["archived", ARCHIVED, "Archive", "Take out of the archive"],
+            ] as const
+          ).map(([field, label, set, unset]) => (
+            <button
+              key={field}
+              type="button"
+              onClick={() => {
+                close();
+                setError("");
+                connection
+                  .request("mark", { session: name, [field]: !labels.includes(label) })
+                  .then(() => {
+                    onChange();
+                    // It is not in the list any more.
+                    if (label === ARCHIVED && !labels.includes(label)) onOpen("main");
+                  })
+                  .catch((failure: Error) => setError(failure.message));
+              }}
+            >
+              {labels.includes(label) ? unset : set}
+            </button>
+          ))}
           <button type="button" onClick={() => show("fork", `${name}-fork`)}>
             Fork
           </button>

@@ -2,13 +2,16 @@
 
 import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { ChoicesBar } from "./choices";
 import { Composer } from "./composer";
 import type { Connection } from "./connection";
 import { Icon } from "./icons";
-import { Ask, Message, Picture } from "./parts";
-import type { Block, ImageBlock, Report, Row } from "./protocol";
+import { Ask, Message } from "./parts";
+import type { Report, Row } from "./protocol";
 import { blocksOf, SessionView } from "./session";
 import { fullMoment, moment, visible } from "./text";
+import { Foot, forkAt, Mine } from "./turns";
+import { Changes, Plan } from "./work";
 
 /** Pixels from the end within which the view follows what arrives. */
 const NEAR = 80;
@@ -58,10 +61,10 @@ function Failure({ report }: { report: Report }) {
   );
 }
 
-function Mine({ text, images, note, children }: { text: string; images: Block[]; note?: string; children?: preact.ComponentChildren }) {
+/** A message of the owner that is not in the log. */
+function Unread({ text, note, children }: { text: string; note?: string; children?: preact.ComponentChildren }) {
   return (
     <article class="message user" aria-label="you">
-      {images.map((block, number) => block.type === "image" && <Picture key={number} block={block} />)}
       {text && <p>{text}</p>}
       {note && <p class="note">{note}</p>}
       {children}
@@ -76,13 +79,17 @@ interface Props {
   onNews: () => void;
   /** Begins a new session. */
   onNew: () => void;
+  /** Shows another session. */
+  onOpen: (name: string) => void;
 }
 
-export function Chat({ name, connection, isOffline, onNews, onNew }: Props) {
+export function Chat({ name, connection, isOffline, onNews, onNew, onOpen }: Props) {
   const view = useView(name, connection, onNews);
   const list = useRef<HTMLDivElement>(null);
   const follows = useRef(true);
   const [isAway, setAway] = useState(false);
+  const [showsChanges, setShowsChanges] = useState(false);
+  const [draft, setDraft] = useState({ text: "" });
 
   useLayoutEffect(() => {
     const place = list.current;
@@ -117,12 +124,23 @@ export function Chat({ name, connection, isOffline, onNews, onNew }: Props) {
   const steps = view.openSteps;
   const shownReports = new Set<string>();
   const lastRow = view.rows.findLast((row) => row.role === "assistant");
-  const common = { results, tools: view.tools, questions: view.questions };
+  const calls = [...view.rows.map(blocksOf), ...steps.map((step) => step.blocks)].flat().filter((block) => block?.type === "toolCall");
+  const common = { results, tools: view.tools, questions: view.questions, newestCall: calls.at(-1)?.id };
   let messageIds: string[] = [];
+  let asked: Row | null = null;
+  let answers: Row[] = [];
+  const isFree = !view.busy && !isOffline && view.isLoaded;
+  const isLastOfTurn = (at: number) => view.rows[at + 1] === undefined || view.rows[at + 1]?.role === "user";
+  /** The branches that part with a message. The first row that is shown is the first of all if there are no earlier ones. */
+  const forkBefore = (at: number) => (at > 0 || !view.hasMore ? forkAt(view.branches, view.key, view.rows[at - 1]?.id ?? null) : null);
+  const branch = (row: Row, text: string) =>
+    view.branch(row, text).then((made) => {
+      onNews();
+      onOpen(made);
+    });
   /** What is reported of a turn, after its last row: an answer that was stopped stands above. What its row says is not said again. */
   const reportsAfter = (at: number) => {
-    const isLast = view.rows[at + 1] === undefined || view.rows[at + 1]?.role === "user";
-    if (!isLast) return null;
+    if (!isLastOfTurn(at)) return null;
     const begin = view.rows.slice(0, at + 1).findLastIndex((row) => row.role === "user");
     const turn = view.rows.slice(Math.max(begin, 0), at + 1);
     const reports = (turn[0]?.meta?.queuedIds ?? []).flatMap((id) => view.reports.get(id) ?? []);
@@ -135,6 +153,7 @@ export function Chat({ name, connection, isOffline, onNews, onNew }: Props) {
 
   return (
     <div class="chat">
+      <ChoicesBar view={view} />
       <div class="list" ref={list} onScroll={scrolled} tabIndex={0} role="log" aria-label="Messages" aria-busy={view.busy}>
         <div class="column">
           {view.error && <p class="failure">{view.error}</p>}
@@ -144,17 +163,18 @@ export function Chat({ name, connection, isOffline, onNews, onNew }: Props) {
               Show earlier messages
             </button>
           )}
-          {isEmpty && <p class="muted center empty">Nothing was said in this session yet.</p>}
+          {isEmpty && <Beginnings onChoose={(text) => setDraft({ text })} />}
           {view.rows.map((row, at) => {
             if (row.role === "user") {
               messageIds = row.meta?.queuedIds ?? [];
-              const images = blocksOf(row).filter((block): block is ImageBlock => block.type === "image");
+              asked = row;
+              answers = [];
               return (
                 <div key={row.id} class="turn">
                   <time dateTime={new Date(row.ts).toISOString()} title={fullMoment(row.ts)}>
                     {moment(row.ts)}
                   </time>
-                  <Mine text={row.content} images={images} />
+                  <Mine row={row} fork={forkBefore(at)} isFree={isFree} onOpen={onOpen} onSay={(text) => branch(row, text)} />
                   {reportsAfter(at)}
                 </div>
               );
@@ -167,9 +187,14 @@ export function Chat({ name, connection, isOffline, onNews, onNew }: Props) {
                 {row.meta?.errorMessage ? `: ${visible(row.meta.errorMessage)}` : ""}
               </p>
             );
+            answers = [...answers, row];
+            const question = asked;
             return (
               <Fragment key={row.id}>
                 <Message blocks={blocksOf(row)} {...common} isCurrent={view.busy && row === lastRow} messageIds={messageIds} foot={foot} />
+                {isLastOfTurn(at) && !(view.busy && row === lastRow) && (
+                  <Foot answers={answers} isFree={isFree} onRetry={question ? () => branch(question, question.content) : undefined} />
+                )}
                 {reportsAfter(at)}
               </Fragment>
             );
@@ -191,18 +216,20 @@ export function Chat({ name, connection, isOffline, onNews, onNew }: Props) {
             .filter((report) => !shownReports.has(report.messageId) && report.text !== undefined)
             .map((report) => (
               <div key={report.messageId} class="turn">
-                <Mine text={report.text ?? ""} images={[]} note="not answered" />
+                <Unread text={report.text ?? ""} note="not answered" />
                 <Failure report={report} />
               </div>
             ))}
+          {view.plan.length > 0 && <Plan steps={view.plan} />}
+          {showsChanges && <Changes view={view} onClose={() => setShowsChanges(false)} />}
           {view.questions.map((question) => (
             <Ask key={question.id} question={question} onAnswer={(answer) => view.answer(question.id, answer)} />
           ))}
           {view.waiting.map((message) => (
-            <Mine key={message.messageId} text={message.text} images={[]} note={waits(message.images)} />
+            <Unread key={message.messageId} text={message.text} note={waits(message.images)} />
           ))}
           {view.unsent.map((message) => (
-            <Mine key={message.id} text={message.text} images={[]} note={message.error ? undefined : "sending…"}>
+            <Unread key={message.id} text={message.text} note={message.error ? undefined : "sending…"}>
               {message.error && (
                 <p class="failure">
                   {message.error}{" "}
@@ -211,7 +238,7 @@ export function Chat({ name, connection, isOffline, onNews, onNew }: Props) {
                   </button>
                 </p>
               )}
-            </Mine>
+            </Unread>
           ))}
         </div>
       </div>
@@ -226,12 +253,11 @@ export function Chat({ name, connection, isOffline, onNews, onNew }: Props) {
         </p>
       )}
       <Composer
+        draft={draft}
         busy={view.busy}
-        mode={view.mode}
-        onMode={(mode) => void view.setMode(mode).catch((error: Error) => view.say(error.message))}
         onSend={(text, attachments) => {
           toEnd();
-          if (attachments.length || !obey(text.trim(), view, onNew)) void view.send(text, attachments);
+          if (attachments.length || !obey(text.trim(), view, onNew, () => setShowsChanges(true))) void view.send(text, attachments);
         }}
         onStop={() => void view.stop().catch(() => {})}
       />
@@ -239,12 +265,45 @@ export function Chat({ name, connection, isOffline, onNews, onNew }: Props) {
   );
 }
 
+/** What one can ask here, for those who see an empty chat. */
+const BEGINNINGS = [
+  "What is in your workspace?",
+  "Remind me tomorrow at nine to ",
+  "Remember that I ",
+  "Look up on the web: ",
+  "Plan, in steps, how to ",
+];
+
+function Beginnings({ onChoose }: { onChoose: (text: string) => void }) {
+  return (
+    <div class="empty">
+      <p class="muted center">Nothing was said in this session yet. You could ask, for example:</p>
+      <ul>
+        {BEGINNINGS.map((text) => (
+          <li key={text}>
+            <button type="button" onClick={() => onChoose(text)}>
+              {text.endsWith(" ") ? `${text.trim()} …` : text}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
 const HELP =
-  "/new begins a new session; this one is kept. /stop stops what the agent does. /status shows whether it works. /help shows this.";
+  "/new begins a new session; this one is kept. /stop stops what the agent does. /status shows whether it works. /todos shows the steps of the agent's plan. /diff shows what its file tools have changed. /help shows this.";
+const MARKS = { pending: "[ ]", in_progress: "[>]", completed: "[x]" } as const;
 
 /** Does what a command says, as in other chats. False if the text is a message. */
-function obey(text: string, view: SessionView, onNew: () => void): boolean {
+function obey(text: string, view: SessionView, onNew: () => void, onChanges: () => void): boolean {
   switch (text) {
+    case "/diff":
+      onChanges();
+      return true;
+    case "/todos":
+      view.say(view.plan.length ? view.plan.map((step) => `${MARKS[step.status]} ${step.text}`).join("\n") : "The agent has made no plan here.");
+      return true;
     case "/new":
       onNew();
       return true;

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons";
-import type { Attachment, Mode } from "./protocol";
+import type { Attachment } from "./protocol";
 import { visible } from "./text";
 
 /** Most pictures of a message, and most other files. */
@@ -15,28 +15,19 @@ const TOO_MUCH = `A message takes at most ${MOST_FILES} pictures and ${MOST_FILE
 /** A smaller file is sent as it is. */
 const SMALL = 400_000;
 
-/** The permission modes, and what they mean. */
-const MODES: Record<Mode, string> = {
-  "read-only": "nothing is changed, run or sent",
-  plan: "nothing is changed, run or sent until you approve a plan",
-  ask: "you are asked before each change, command and message",
-  auto: "the rules of the config decide",
-  sandbox: "files and commands are confined in the sandbox",
-};
-
 interface Draft extends Attachment {
   address: string;
 }
 
 interface Props {
   busy: boolean;
-  mode: Mode;
-  onMode: (mode: Mode) => void;
+  /** Text to begin with, which its writer completes. */
+  draft: { text: string };
   onSend: (text: string, attachments: Attachment[]) => void;
   onStop: () => void;
 }
 
-export function Composer({ busy, mode, onMode, onSend, onStop }: Props) {
+export function Composer({ busy, draft, onSend, onStop }: Props) {
   const [text, setText] = useState("");
   const [drafts, setDrafts] = useState<Draft[]>([]);
   const [error, setError] = useState("");
@@ -48,6 +39,11 @@ export function Composer({ busy, mode, onMode, onSend, onStop }: Props) {
   useEffect(() => {
     if (matchMedia("(pointer: fine)").matches) area.current?.focus();
   }, []);
+  useEffect(() => {
+    if (!draft.text) return;
+    setText(draft.text);
+    area.current?.focus();
+  }, [draft]);
   useEffect(() => {
     const place = area.current;
     if (!place) return;
@@ -141,19 +137,6 @@ export function Composer({ busy, mode, onMode, onSend, onStop }: Props) {
         <button type="button" class="icon-button" aria-label="Attach files" onClick={() => files.current?.click()}>
           <Icon name="picture" />
         </button>
-        <select
-          class="mode"
-          aria-label="Permission mode"
-          title={MODES[mode]}
-          value={mode}
-          onChange={(event) => onMode(event.currentTarget.value as Mode)}
-        >
-          {Object.entries(MODES).map(([name, meaning]) => (
-            <option key={name} value={name} title={meaning}>
-              {name}
-            </option>
-          ))}
-        </select>
         <textarea
           ref={area}
           rows={1}

@@ -9,7 +9,8 @@ interface SentFile {
   url: string;
 }
 
-const PICTURES = /\.(png|jpe?g|gif|webp)$/i;
+const PICTURES = /\.(png|jpe?g|gif|webp|svg)$/i;
+const SVG = /\.svg$/i;
 
 /** A text without the lines that name files, and the paths in them. What is in a code block is text. */
 export function withoutFiles(text: string): { text: string; paths: string[] } {
@@ -86,7 +87,8 @@ function File({ file }: { file: SentFile }) {
       .then((response) => response.blob())
       .then((blob) => {
         if (isGone) return;
-        made = URL.createObjectURL(blob);
+        // As a picture it runs nothing and loads nothing.
+        made = URL.createObjectURL(SVG.test(file.name) ? new Blob([blob], { type: "image/svg+xml" }) : blob);
         setPicture(made);
       })
       .catch((failure: Error) => !isGone && setError(failure.message));

@@ -2,6 +2,7 @@
 
 const PATHS: Record<string, string> = {
   menu: "M4 6h16M4 12h16M4 18h16",
+  pin: "M9 4h6l-1 6 3 3H7l3-3zM12 13v7",
   plus: "M12 5v14M5 12h14",
   send: "M12 19V5M6 11l6-6 6 6",
   stop: "M7 7h10v10H7z",
@@ -17,6 +18,10 @@ const PATHS: Record<string, string> = {
   leave: "M14 4h5v16h-5M10 8l-4 4 4 4M6 12h9",
   gauge: "M4 18a8 8 0 1 1 16 0M12 18l4-6",
   chat: "M4 5h16v11H10l-4 4v-4H4z",
+  copy: "M9 9h10v11H9zM15 9V4H5v11h4",
+  edit: "M4 20h4L19 9l-4-4L4 16zM13 7l4 4",
+  left: "M14 6l-6 6 6 6",
+  right: "M10 6l6 6-6 6",
   down: "M6 10l6 6 6-6",
   usage: "M5 20v-7M12 20V5M19 20v-11",
   clock: "M12 4a8 8 0 1 1 0 16 8 8 0 0 1 0-16zM12 8v4l3 2",

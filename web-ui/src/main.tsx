@@ -7,7 +7,7 @@ import { Chat } from "./chat";
 import { Connection, type Phase } from "./connection";
 import { Icon } from "./icons";
 import { later } from "./later";
-import { forgetToken, Login, storedToken } from "./login";
+import { endAccess, forgetToken, Login, signInWith, storedToken, takeSecret } from "./login";
 import { PAGES, place, Rail } from "./pages";
 import { titleOf } from "./protocol";
 import { SessionList, useSessions } from "./sidebar";
@@ -40,9 +40,22 @@ function App() {
   const [refusal, setRefusal] = useState("");
   const [isOutdated, setOutdated] = useState(false);
   const [wasOpen, setWasOpen] = useState(false);
+  const [secret, setSecret] = useState(takeSecret);
 
   useEffect(() => {
-    if (!token) return;
+    const changed = () => setSecret((before) => takeSecret() ?? before);
+    window.addEventListener("hashchange", changed);
+    return () => window.removeEventListener("hashchange", changed);
+  }, []);
+  useEffect(() => {
+    if (!secret) return;
+    signInWith(secret)
+      .then(setToken, (failure: Error) => setRefusal(failure.message))
+      .finally(() => setSecret(null));
+  }, [secret]);
+  useEffect(() => {
+    // A link may replace the token, which may hold no more.
+    if (!token || secret) return;
     const made = new Connection(token);
     made.onPhase = () => {
       if (made.phase === "refused") {
@@ -64,8 +77,15 @@ function App() {
       setPhase("connecting");
       setWasOpen(false);
     };
-  }, [token]);
+  }, [token, secret]);
 
+  if (secret) {
+    return (
+      <main class="login">
+        <p role="status">Signing in…</p>
+      </main>
+    );
+  }
   if (!token) return <Login refusal={refusal} onToken={setToken} />;
   if (!connection || !wasOpen) {
     return (
@@ -75,6 +95,7 @@ function App() {
     );
   }
   const leave = () => {
+    endAccess();
     forgetToken();
     setToken(null);
   };
@@ -147,7 +168,7 @@ function Desk({ connection, phase, isOutdated, onLeave }: { connection: Connecti
               <Icon name="plus" />
             </button>
           </div>
-          <SessionList sessions={sessions} current={isChat ? where.session : ""} onOpen={open} />
+          <SessionList sessions={sessions} current={isChat ? where.session : ""} connection={connection} onOpen={open} />
         </div>
       </aside>
       <button type="button" class="shade" aria-label="Close the menu" tabIndex={isMenuOpen ? 0 : -1} onClick={() => setMenuOpen(false)} />
@@ -164,10 +185,10 @@ function Desk({ connection, phase, isOutdated, onLeave }: { connection: Connecti
               The gateway was updated: reload
             </button>
           )}
-          {isChat && !setup && <Actions name={where.session} title={listed?.title ?? null} connection={connection} onChange={sessions.read} onOpen={open} />}
+          {isChat && !setup && <Actions name={where.session} title={listed?.title ?? null} labels={listed?.labels ?? []} connection={connection} onChange={sessions.read} onOpen={open} />}
         </header>
         {isChat && setup && <Setup state={setup} onEnd={endSetup} />}
-        {isChat && !setup && <Chat key={where.session} name={where.session} connection={connection} isOffline={phase !== "open"} onNews={sessions.read} onNew={begin} />}
+        {isChat && !setup && <Chat key={where.session} name={where.session} connection={connection} isOffline={phase !== "open"} onNews={sessions.read} onNew={begin} onOpen={open} />}
         {where.page === "status" && <StatusPage connection={connection} phase={phase} onOpen={open} />}
         {OwnPage && <OwnPage key={where.page} phase={phase} onOpenSession={open} />}
         {!isChat && phase !== "open" && (

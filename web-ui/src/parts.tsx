@@ -2,6 +2,7 @@
 
 import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { copyCode } from "./copy";
 import { Files, withoutFiles } from "./files";
 import { Icon } from "./icons";
 import type { Answer, Block, Fact, ImageBlock, LiveTool, Question, Row, ToolCallBlock } from "./protocol";
@@ -9,15 +10,22 @@ import { duration, markdown, shown, visible } from "./text";
 
 /** Longest text that is shown of a tool's result before "Show all". */
 const SHORT = 4_000;
+/** Most lines of a change or a result that are shown without a click. */
+const MOST_LINES = 16;
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/** Markdown. Text that still arrives is drawn at most once per frame. */
-export function Markdown({ text }: { text: string }) {
+/** Markdown. Text that still arrives is drawn at most once per frame; code gets its colours when the text is whole. */
+export function Markdown({ text, isArriving = false }: { text: string; isArriving?: boolean }) {
   const place = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     place.current?.replaceChildren(markdown(text));
   }, [text]);
-  return <div class="markdown" ref={place} />;
+  useEffect(() => {
+    if (isArriving || !place.current?.querySelector("pre code[class]")) return;
+    // Without the colours the code can be read all the same.
+    import("./highlight").then(({ highlight }) => place.current && highlight(place.current)).catch(() => {});
+  }, [text, isArriving]);
+  return <div class="markdown" ref={place} onClick={copyCode} />;
 }
 
 export function Picture({ block }: { block: ImageBlock }) {
@@ -36,21 +44,64 @@ function Thinking({ text, isOpen }: { text: string; isOpen: boolean }) {
 }
 
 /** A unified diff, a line coloured by what happens to it. The sign stays, for those who see no colour. */
-export function Diff({ text }: { text: string }) {
+export function Diff({ text, most = Number.POSITIVE_INFINITY }: { text: string; most?: number }) {
   const kind = (line: string) => {
     if (/^(\+\+\+|---|diff |index )/.test(line)) return "file";
     if (line.startsWith("@@")) return "place";
     if (line.startsWith("+")) return "added";
     return line.startsWith("-") ? "removed" : "same";
   };
-  const lines = visible(text).replace(/\n$/, "").split("\n");
-  return (
+  const all = visible(text).replace(/\n$/, "").split("\n");
+  const [lines, rest] = useFold(all, most);
+  const diff = (
     <div class="diff scroll" tabIndex={0} role="group" aria-label="change">
       <pre>
         {lines.map((line, number) => (
           <span key={number} class={kind(line)}>{`${line}\n`}</span>
         ))}
       </pre>
+    </div>
+  );
+  return rest ? (
+    <div>
+      {diff}
+      {rest}
+    </div>
+  ) : (
+    diff
+  );
+}
+
+/** The first lines of many, and a button for the rest. */
+function useFold(all: string[], most: number): [string[], ComponentChildren] {
+  const [isWhole, setWhole] = useState(false);
+  // One more line is no reason for a button.
+  if (isWhole || all.length <= most + 1) return [all, null];
+  const button = (
+    <button type="button" class="link" onClick={() => setWhole(true)}>
+      Show all {all.length.toLocaleString()} lines
+    </button>
+  );
+  return [all.slice(0, most), button];
+}
+
+/** What a call gave, without a click: how it changed a file, or the result of the newest call. */
+function Outcome({ diff, text }: { diff?: string; text: string }) {
+  const all = visible(text).replace(/\n+$/, "").split("\n");
+  const [lines, rest] = useFold(all, MOST_LINES);
+  if (diff) {
+    return (
+      <div class="outcome">
+        <Diff text={diff} most={MOST_LINES} />
+      </div>
+    );
+  }
+  return (
+    <div class="outcome code">
+      <div class="scroll" tabIndex={0} role="group" aria-label="newest result">
+        <pre>{lines.join("\n")}</pre>
+      </div>
+      {rest}
     </div>
   );
 }
@@ -118,9 +169,11 @@ interface ToolProps {
   isAsked: boolean;
   /** Whether the session still works: a call without a result runs then. */
   isCurrent: boolean;
+  /** Whether it is the newest call of the session. */
+  isNewest: boolean;
 }
 
-export function Tool({ call, result, live, isAsked, isCurrent }: ToolProps) {
+export function Tool({ call, result, live, isAsked, isCurrent, isNewest }: ToolProps) {
   const isRunning = !result && !!live && !live.end;
   useClock(isRunning && !isAsked);
   const isFailed = result?.meta?.isError ?? live?.end?.isError ?? false;
@@ -139,7 +192,7 @@ export function Tool({ call, result, live, isAsked, isCurrent }: ToolProps) {
   else state = "no result";
   const time = typeof details?.durationMs === "number" ? details.durationMs : live?.end?.durationMs;
   const icon = isFailed ? "cross" : isOver ? "check" : isAsked ? "question" : isCurrent ? "spinner" : "dot";
-  return (
+  const folded = (
     <details class={`tool ${isFailed ? "failed" : ""}`}>
       <summary>
         <Icon name={icon} />
@@ -168,6 +221,13 @@ export function Tool({ call, result, live, isAsked, isCurrent }: ToolProps) {
       </div>
     </details>
   );
+  const hasOutcome = isOver && (!!diff || (isNewest && text.trim() !== ""));
+  return (
+    <div class="call">
+      {folded}
+      {hasOutcome && <Outcome diff={diff} text={text} />}
+    </div>
+  );
 }
 
 interface MessageProps {
@@ -175,6 +235,8 @@ interface MessageProps {
   results: Map<string, Row>;
   tools: Map<string, LiveTool>;
   questions: Question[];
+  /** The id of the newest call of the session. */
+  newestCall?: string;
   isArriving?: boolean;
   isCurrent: boolean;
   /** The messages that it answers, as far as they are known. */
@@ -183,7 +245,7 @@ interface MessageProps {
 }
 
 /** A message of the model, with the calls in it. */
-export function Message({ blocks, results, tools, questions, isArriving, isCurrent, messageIds, foot }: MessageProps) {
+export function Message({ blocks, results, tools, questions, newestCall, isArriving, isCurrent, messageIds, foot }: MessageProps) {
   const last = blocks.length - 1;
   return (
     <article class="message assistant" aria-label="assistant">
@@ -195,7 +257,7 @@ export function Message({ blocks, results, tools, questions, isArriving, isCurre
             const { text, paths } = withoutFiles(block.text);
             return (
               <Fragment key={number}>
-                <Markdown text={text} />
+                <Markdown text={text} isArriving={isArriving} />
                 {paths.length > 0 && <Files messageIds={messageIds ?? []} paths={paths} isOver={!isCurrent} />}
               </Fragment>
             );
@@ -213,6 +275,7 @@ export function Message({ blocks, results, tools, questions, isArriving, isCurre
                 live={tools.get(block.id)}
                 isAsked={questions.some((question) => question.toolCallId === block.id)}
                 isCurrent={isCurrent}
+                isNewest={block.id === newestCall}
               />
             );
           default:

@@ -32,15 +32,37 @@ export interface Row {
     queuedIds?: string[];
     stopReason?: string;
     errorMessage?: string;
+    provider?: string;
     model?: string;
+    usage?: Usage;
     toolName?: string;
     isError?: boolean;
     details?: ToolDetails;
   };
 }
 
+/** What a model call has used: tokens, and dollars. */
+export interface Usage {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+  cost?: { total: number; unpricedCalls?: number };
+}
+
+/** A session that has its beginning in common with another one. */
+export interface Branch {
+  key: string;
+  name: string;
+  title: string | null;
+  /** The session that it was forked from, and the last message that the two have in common. */
+  from: string | null;
+  at: string | null;
+}
+
 export interface ToolDetails {
   diff?: string;
+  plan?: { steps: PlanStep[] };
   [name: string]: unknown;
 }
 
@@ -116,6 +138,25 @@ export interface Live {
 /** What the agent may do without a question. */
 export type Mode = "read-only" | "plan" | "ask" | "auto" | "sandbox";
 
+/** The model and the thinking level of a session, and what else it may have. */
+export interface Choices {
+  model: string;
+  models: string[];
+  thinking: { asked: string; level: string; offered: string[] };
+}
+
+export interface PlanStep {
+  text: string;
+  status: "pending" | "in_progress" | "completed";
+}
+
+/** A file that the agent's tools have changed: how it differs, or why that is not known. */
+export interface Change {
+  path: string;
+  diff?: string;
+  notCompared?: string;
+}
+
 export interface Watched {
   session: string;
   busy: boolean;
@@ -152,6 +193,10 @@ export interface ListedSession {
   approvals: number;
   snippet: { before: string; matched: string; after: string } | null;
 }
+
+/** Labels that a session has if it is pinned or archived. */
+export const PINNED = "pinned";
+export const ARCHIVED = "archived";
 
 /** What a session is called in lists and headings. */
 export const titleOf = (session: ListedSession) => session.title ?? session.automaticTitle ?? session.name;

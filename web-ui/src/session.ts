@@ -7,13 +7,18 @@ import type { Connection } from "./connection";
 import type {
   Attachment,
   Block,
+  Branch,
+  Change,
+  Choices,
   EventFrame,
   History,
   LiveTool,
   Mode,
+  PlanStep,
   Question,
   Answer,
   Report,
+  RequestError,
   Row,
   SessionEvent,
   ToolCallBlock,
@@ -25,6 +30,8 @@ const PAGE = 50;
 const MOST_NOTICES = 20;
 /** How many of the newest answers are compared with a step: the log may be ahead of the events by some steps. */
 const ANSWERS_COMPARED = 5;
+/** How many names of a new branch are tried. */
+const MOST_NAMES = 20;
 /** How many reads of the log are remembered. Events are seldom behind by more. */
 const MOST_READS = 20;
 
@@ -58,6 +65,9 @@ export class SessionView {
   busy = false;
   /** The permission mode. */
   mode: Mode = "auto";
+  choices: Choices | null = null;
+  /** The plan that the agent has shown last. */
+  plan: PlanStep[] = [];
   steps: Step[] = [];
   tools = new Map<string, LiveTool>();
   waiting: Waiting[] = [];
@@ -65,6 +75,8 @@ export class SessionView {
   reports = new Map<string, Report>();
   questions: Question[] = [];
   notices: string[] = [];
+  /** The sessions that have their beginning in common with this one, and this one. */
+  branches: Branch[] = [];
   onChange: () => void = () => {};
   /** Called when the list of sessions may look different. */
   onNews: () => void = () => {};
@@ -107,6 +119,7 @@ export class SessionView {
         this.sequence = watched.sequence;
         this.adopt(watched);
         await this.read(Number.POSITIVE_INFINITY, true);
+        this.readAround();
       }
       this.error = "";
     } catch (error) {
@@ -194,6 +207,53 @@ export class SessionView {
     this.onNews();
   }
 
+  /** Reads what stands around the messages: branches, the model, the plan. A device that may not see them goes without. */
+  private readAround(): void {
+    const read = <T>(method: string, take: (answer: T) => void) =>
+      this.connection
+        .request<T>(method, { session: this.name })
+        .then((answer) => {
+          take(answer);
+          this.onChange();
+        })
+        .catch(() => {});
+    void read<{ branches: Branch[] }>("branches", ({ branches }) => (this.branches = branches));
+    void read<Choices>("model", (choices) => (this.choices = choices));
+    void read<{ plan: { steps: PlanStep[] } | null }>("plan", ({ plan }) => (this.plan = plan?.steps ?? []));
+  }
+
+  /** Chooses the model, empty for that of the config, or the thinking level. */
+  async choose(choice: { model?: string; thinking?: string }): Promise<void> {
+    this.choices = await this.connection.request<Choices>("model", { session: this.name, ...choice });
+    this.onChange();
+  }
+
+  /** What the agent's tools have changed here. */
+  async changes(): Promise<Change[]> {
+    return (await this.connection.request<{ files: Change[] }>("changes", { session: this.name })).files;
+  }
+
+  /** Begins a branch before the message of `row`, with another text in its place. The name of the branch. */
+  async branch(row: Row, text: string): Promise<string> {
+    const attachments = blocksOf(row).flatMap((block) => (block.type === "image" ? { mediaType: block.mimeType, data: block.data } : []));
+    const first = this.branches[0]?.name ?? this.name;
+    const stem = /^[\w.-]{1,60}$/.test(first) ? first : "branch";
+    const taken = new Set(this.branches.map((branch) => branch.name));
+    for (let number = 2; ; number++) {
+      const newSession = `${stem}-${number}`;
+      if (taken.has(newSession)) continue;
+      try {
+        const made = await this.connection.request<{ name: string }>("fork", { session: this.name, newSession, before: row.id });
+        const params = { session: made.name, text, ...(attachments.length ? { attachments } : {}) };
+        await this.connection.request("send", params, { id: crypto.randomUUID() });
+        return made.name;
+      } catch (error) {
+        // Another session has this name.
+        if ((error as RequestError).errorClass !== "in_use" || number > this.branches.length + MOST_NAMES) throw error;
+      }
+    }
+  }
+
   discard(message: Unsent): void {
     this.unsent = this.unsent.filter((other) => other !== message);
     this.onChange();
@@ -263,6 +323,9 @@ export class SessionView {
       case "mode_changed":
         this.mode = event.to;
         break;
+      case "model_chosen":
+        this.choices = event.choices;
+        break;
       case "run_start":
         this.busy = true;
         this.notices = [];
@@ -308,6 +371,7 @@ export class SessionView {
         if (tool) {
           tool.text = event.text;
           tool.details = event.details;
+          if (tool.details?.plan) this.plan = tool.details.plan.steps;
           tool.end = { durationMs: event.durationMs, isError: event.isError };
         }
         break;

@@ -2,8 +2,9 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "./connection";
+import { Dialog } from "./dialog";
 import { Icon } from "./icons";
-import { type ListedSession, titleOf } from "./protocol";
+import { type ListedSession, PINNED, titleOf } from "./protocol";
 import { moment, visible } from "./text";
 
 const TYPING = 250;
@@ -15,6 +16,9 @@ export interface Sessions {
   total: number;
   search: string;
   setSearch: (text: string) => void;
+  /** Whether the archived sessions are listed. */
+  archived: boolean;
+  setArchived: (archived: boolean) => void;
   read: () => void;
 }
 
@@ -22,6 +26,7 @@ export interface Sessions {
 export function useSessions(connection: Connection | null, phase: string): Sessions {
   const [found, setFound] = useState<{ sessions: ListedSession[]; total: number }>({ sessions: [], total: 0 });
   const [search, setSearch] = useState("");
+  const [archived, setArchived] = useState(false);
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     if (!connection || phase !== "open") return;
@@ -29,7 +34,7 @@ export function useSessions(connection: Connection | null, phase: string): Sessi
     const read = () => {
       if (document.visibilityState === "hidden") return;
       connection
-        .request<{ sessions: ListedSession[]; total: number }>("sessions", search ? { search } : {})
+        .request<{ sessions: ListedSession[]; total: number }>("sessions", search ? { search } : { archived })
         .then((result) => !isGone && setFound(result))
         .catch(() => {});
     };
@@ -40,8 +45,8 @@ export function useSessions(connection: Connection | null, phase: string): Sessi
       clearTimeout(first);
       clearInterval(timer);
     };
-  }, [connection, phase, search, turn]);
-  return { list: found.sessions, total: found.total, search, setSearch, read: () => setTurn((number) => number + 1) };
+  }, [connection, phase, search, archived, turn]);
+  return { list: found.sessions, total: found.total, search, setSearch, archived, setArchived, read: () => setTurn((number) => number + 1) };
 }
 
 /** Deepest level of forks that is shown as such. */
@@ -73,25 +78,63 @@ function asTree(list: ListedSession[]): { session: ListedSession; level: number 
 interface Props {
   sessions: Sessions;
   current: string;
+  connection: Connection;
   onOpen: (name: string) => void;
 }
 
-export function SessionList({ sessions, current, onOpen }: Props) {
-  const { list, total, search, setSearch } = sessions;
+export function SessionList({ sessions, current, connection, onOpen }: Props) {
+  const { list, total, search, setSearch, archived, setArchived } = sessions;
+  /** The keys of the chosen sessions; null while none is to be chosen. */
+  const [chosen, setChosen] = useState<Set<string> | null>(null);
+  const gone = (those: ListedSession[]) => {
+    sessions.read();
+    if (those.some((session) => session.name === current || session.key === current)) onOpen("main");
+  };
+  const choose = (key: string, isChosen: boolean) => {
+    const next = new Set(chosen);
+    if (isChosen) next.add(key);
+    else next.delete(key);
+    setChosen(next);
+  };
   const isListed = list.some((session) => session.name === current || session.key === current);
-  const shown = isListed || search || !current ? list : [{ name: current, key: current, updatedAt: 0 } as ListedSession, ...list];
+  const shown = isListed || search || archived || !current ? list : [{ name: current, key: current, updatedAt: 0 } as ListedSession, ...list];
   return (
     <>
       <label class="search">
         <Icon name="search" />
         <input type="search" placeholder="Search" aria-label="Search sessions" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
       </label>
+      <div class="list-actions">
+        <button type="button" class="link" aria-pressed={chosen !== null} onClick={() => setChosen(chosen ? null : new Set())}>
+          {chosen ? "End choosing" : "Choose"}
+        </button>
+        <button
+          type="button"
+          class="link"
+          aria-pressed={archived}
+          onClick={() => {
+            setArchived(!archived);
+            setChosen(null);
+          }}
+        >
+          {archived ? "Show the others" : "Show archived"}
+        </button>
+      </div>
+      {chosen && <Bulk chosen={list.filter((session) => chosen.has(session.key))} archived={archived} connection={connection} onEnd={() => setChosen(null)} onGone={gone} />}
       <nav aria-label="Sessions">
         <ul>
           {(search ? shown.map((session) => ({ session, level: 0 })) : asTree(shown)).map(({ session, level }) => {
             const isCurrent = session.name === current || session.key === current;
             return (
-              <li key={session.key} class={level ? `fork level-${level}` : undefined}>
+              <li key={session.key} class={`${level ? `fork level-${level}` : ""} ${chosen ? "choosing" : ""}`}>
+                {chosen && (
+                  <input
+                    type="checkbox"
+                    aria-label={`Choose ${visible(titleOf(session))}`}
+                    checked={chosen.has(session.key)}
+                    onChange={(event) => choose(session.key, event.currentTarget.checked)}
+                  />
+                )}
                 <a
                   href={`#/s/${encodeURIComponent(session.name)}`}
                   aria-current={isCurrent ? "page" : undefined}
@@ -101,6 +144,7 @@ export function SessionList({ sessions, current, onOpen }: Props) {
                   }}
                 >
                   <span class="title" title={session.name}>
+                    {session.labels?.includes(PINNED) && <Icon name="pin" />}
                     {visible(titleOf(session))}
                   </span>
                   {session.approvals > 0 && <span class="badge">asks</span>}
@@ -118,9 +162,71 @@ export function SessionList({ sessions, current, onOpen }: Props) {
             );
           })}
         </ul>
-        {shown.length === 0 && <p class="muted center">{search ? "No session holds this text." : "No session yet."}</p>}
+        {shown.length === 0 && <p class="muted center">{search ? "No session holds this text." : archived ? "No session is archived." : "No session yet."}</p>}
         {total > list.length && <p class="muted center">{total - list.length} older sessions; search finds them.</p>}
       </nav>
     </>
+  );
+}
+
+interface BulkProps {
+  chosen: ListedSession[];
+  archived: boolean;
+  connection: Connection;
+  onEnd: () => void;
+  /** These are not in the list any more. */
+  onGone: (sessions: ListedSession[]) => void;
+}
+
+/** What can be done with the chosen sessions. */
+function Bulk({ chosen, archived, connection, onEnd, onGone }: BulkProps) {
+  const [asks, setAsks] = useState(false);
+  const [error, setError] = useState("");
+  /** Does it with one after the other. What fails is named, and the rest is done. */
+  const each = async (act: (session: ListedSession) => Promise<unknown>) => {
+    const failures: string[] = [];
+    const done: ListedSession[] = [];
+    for (const session of chosen) {
+      await act(session).then(
+        () => done.push(session),
+        (failure: Error) => failures.push(`${visible(titleOf(session))}: ${failure.message}`),
+      );
+    }
+    onGone(done);
+    setError(failures.join("\n"));
+    if (!failures.length) onEnd();
+  };
+  const isNone = chosen.length === 0;
+  return (
+    <div class="bulk" role="group" aria-label="Chosen sessions">
+      <span class="muted">{chosen.length} chosen</span>
+      <button type="button" disabled={isNone} onClick={() => void each((session) => connection.request("mark", { session: session.key, archived: !archived }))}>
+        {archived ? "Take out of the archive" : "Archive"}
+      </button>
+      <button type="button" class="danger" disabled={isNone} onClick={() => setAsks(true)}>
+        Delete
+      </button>
+      {error && (
+        <p class="error" role="alert">
+          {error}
+        </p>
+      )}
+      {asks && (
+        <Dialog
+          title={chosen.length === 1 ? "Delete this session?" : `Delete these ${chosen.length} sessions?`}
+          action="Delete"
+          isDangerous
+          onClose={() => setAsks(false)}
+          onConfirm={() => each((session) => connection.request("delete", { session: session.key }))}
+        >
+          <p>They and their transcripts are deleted. This cannot be undone.</p>
+          <ul>
+            {chosen.map((session) => (
+              <li key={session.key}>{visible(titleOf(session))}</li>
+            ))}
+          </ul>
+        </Dialog>
+      )}
+    </div>
   );
 }

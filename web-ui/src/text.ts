@@ -64,11 +64,23 @@ export function markdown(text: string): DocumentFragment {
   for (const wide of fragment.querySelectorAll("pre, table")) {
     // It scrolls by itself, also with the keyboard.
     const box = document.createElement("div");
+    const isCode = wide.tagName === "PRE";
     box.className = "scroll";
     box.tabIndex = 0;
     box.setAttribute("role", "group");
-    box.setAttribute("aria-label", wide.tagName === "PRE" ? "code" : "table");
-    wide.replaceWith(box);
+    box.setAttribute("aria-label", isCode ? "code" : "table");
+    if (isCode) {
+      const around = document.createElement("div");
+      around.className = "code-block";
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "copy-code";
+      button.textContent = "Copy";
+      wide.replaceWith(around);
+      around.append(box, button);
+    } else {
+      wide.replaceWith(box);
+    }
     box.append(wide);
   }
   return fragment;

@@ -35,6 +35,48 @@ const ATTACK: &str = r#"Look:
 <math><mtext><img src=x onerror="window.hacked = 7"></mtext></math>
 The end."#;
 
+/// A drawing that tries to do more than to be seen. `{port}` is where the test listens.
+const DRAWING: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20" onload="parent.hacked = 1">
+<script>parent.hacked = 2; fetch("http://127.0.0.1:{port}/fetch")</script>
+<image width="9" height="9" href="http://127.0.0.1:{port}/inside.png"/><rect width="30" height="20"/></svg>"#;
+
+/// An answer with code.
+const CODE: &str = "Like this:\n\n```sh\necho from-a-block # <b>\n```\n\n```unknown\nif 1\n```";
+
+/// Messages that are answered with a text.
+const TEXTS: [(&str, &str); 3] = [
+    ("please show code", CODE),
+    ("please send drawings", "MEDIA: drawing.svg"),
+    ("please send files", "Here they are.\nMEDIA: chart.png\nMEDIA: report.txt"),
+];
+
+/// Answers messages that ask for a call of a built-in tool.
+fn called(last: &str, call: &str) -> Option<Step> {
+    let reply = Reply::anthropic();
+    if last.contains("please plan") {
+        let steps = json!([
+            {"text": "look around", "status": "completed"},
+            {"text": "dig", "status": "in_progress"},
+            {"text": "plant", "status": "pending"},
+        ]);
+        return Some(reply.tool_call(call, "update_plan", json!({"steps": steps})).step());
+    }
+    if last.contains("please write much") {
+        let content: String = (1..=60).map(|line| format!("line {line}\n")).collect();
+        let arguments = json!({"path": "much.md", "content": content});
+        return Some(reply.tool_call(call, "write", arguments).step());
+    }
+    if last.contains("please run") {
+        let arguments = json!({"command": "echo from-the-tool"});
+        return Some(reply.text("I look.").tool_call(call, "bash", arguments).step());
+    }
+    if last.contains("please write") {
+        let arguments = json!({"path": "notes.md", "content": "first line\nsecond line\n"});
+        return Some(reply.text("I write.").tool_call(call, "write", arguments).step());
+    }
+    None
+}
+
 /// Answers by what the last message asks for.
 fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) -> Step {
     let last = json!(request.messages().last()).to_string();
@@ -69,13 +111,11 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) 
         let reply = reply.repeated_text("word ", 5_000);
         return reply.step().event_by_event().pause(slow);
     }
-    if last.contains("please run") {
-        let arguments = json!({"command": "echo from-the-tool"});
-        return reply.text("I look.").tool_call(&call, "bash", arguments).step();
+    if let Some(step) = called(&last, &call) {
+        return step;
     }
-    if last.contains("please write") {
-        let arguments = json!({"path": "notes.md", "content": "first line\nsecond line\n"});
-        return reply.text("I write.").tool_call(&call, "write", arguments).step();
+    if let Some((_, text)) = TEXTS.iter().find(|(asked, _)| last.contains(asked)) {
+        return reply.text(*text).step();
     }
     if last.contains("please fill in") {
         let question = json!({"message": "How many?", "requestedSchema": {
@@ -88,9 +128,6 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) 
     if last.contains("please tabulate") {
         let row = "| international | organisation | of | standards | 1234567890 | everywhere |\n";
         return reply.text(format!("{row}|---|---|---|---|---|---|\n{row}\nThat is all.")).step();
-    }
-    if last.contains("please send files") {
-        return reply.text("Here they are.\nMEDIA: chart.png\nMEDIA: report.txt").step();
     }
     if last.contains("please attack") {
         return reply.text(ATTACK.replace("{port}", &stranger.to_string())).step();
@@ -192,6 +229,14 @@ fn the_page_loads_little_before_the_first_message() {
 }
 
 #[test]
+fn the_page_signs_in_with_a_link_once() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("link", &gateway);
+    gateway.stop();
+}
+
+#[test]
 fn the_page_shows_each_call_once_when_the_log_is_ahead_of_the_events() {
     let page = Page::new();
     let gateway = page.bench.start();
@@ -269,6 +314,50 @@ fn the_page_renames_forks_exports_and_deletes_sessions() {
 }
 
 #[test]
+fn the_page_copies_asks_again_and_switches_between_branches() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    if page.script("branches", &gateway) {
+        let hello = ["hello tomatoes", "Good morning."];
+        assert_eq!(page.bench.said("garden"), [hello, ["please show code", CODE]].concat());
+        let beans = ["hello beans", "Good morning."];
+        // A fork has what was said before in common with the other, and not in its own log.
+        assert_eq!(page.bench.said("garden-2"), beans);
+        assert_eq!(page.bench.said("garden-3"), hello);
+    }
+    gateway.stop();
+}
+
+#[test]
+fn the_page_chooses_models_and_shows_plans_and_changes() {
+    let page = Page::new();
+    page.bench.configure(|config| {
+        config["tools"] = json!({"ask": ["write"]});
+        config["models"] = json!({"favorites": ["anthropic/claude-opus-4-6"]});
+    });
+    let gateway = page.bench.start();
+    if page.script("work", &gateway) {
+        let requests = page.bench.model.requests();
+        let models: Vec<String> = requests.iter().map(|one| model_of(one)).collect();
+        assert_eq!(models.last().unwrap(), "claude-opus-4-6", "{models:?}");
+        assert_ne!(models[0], "claude-opus-4-6");
+    }
+    gateway.stop();
+}
+
+#[test]
+fn the_page_pins_archives_and_deletes_many_sessions() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    for session in ["one", "two", "three", "four"] {
+        let id = gateway.client.send(session, session, &format!("hello from {session}")).unwrap();
+        gateway.client.outcome(&id).unwrap();
+    }
+    page.script("archive", &gateway);
+    gateway.stop();
+}
+
+#[test]
 fn the_page_shows_wide_tables_on_a_phone() {
     let page = Page::new();
     let gateway = page.bench.start();
@@ -281,9 +370,12 @@ fn the_page_shows_the_files_of_an_answer() {
     let page = Page::new();
     page.bench.home.write_in_workspace("chart.png", include_bytes!("../data/pixel.png"));
     page.bench.home.write_in_workspace("report.txt", "the report\n");
+    let port = page.stranger.local_addr().unwrap().port().to_string();
+    page.bench.home.write_in_workspace("drawing.svg", DRAWING.replace("{port}", &port));
     let gateway = page.bench.start();
     page.script("files", &gateway);
     gateway.stop();
+    page.assert_nothing_left();
 }
 
 #[test]
