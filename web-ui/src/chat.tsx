@@ -7,7 +7,7 @@ import { Composer } from "./composer";
 import type { Connection } from "./connection";
 import { Icon } from "./icons";
 import { Ask, Message } from "./parts";
-import type { Report, Row } from "./protocol";
+import type { EventFrame, Report, Row } from "./protocol";
 import { blocksOf, SessionView } from "./session";
 import { fullMoment, moment, visible } from "./text";
 import { Foot, forkAt, Mine } from "./turns";
@@ -36,17 +36,21 @@ function useView(name: string, connection: Connection, onNews: () => void): Sess
       });
     };
     made.onNews = onNews;
-    connection.onEvent = (event) => {
+    const heed = (event: EventFrame) => {
       if (event.session === made.key || !made.key) made.heed(event);
     };
+    connection.onEvent = heed;
     connection.onGap = () => made.gap();
     connection.onOpen = () => void made.join();
     setView(made);
     return () => {
       cancelAnimationFrame(frame);
-      connection.onEvent = () => {};
-      connection.onGap = () => {};
-      connection.onOpen = () => {};
+      // The next session may have taken its place already.
+      if (connection.onEvent === heed) {
+        connection.onEvent = () => {};
+        connection.onGap = () => {};
+        connection.onOpen = () => {};
+      }
       made.leave();
     };
   }, [name, connection]);
