@@ -2,21 +2,34 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use myclaw_config::Config;
 use myclaw_files::hex;
 use myclaw_store::{Change, Place, QueueId, Records, Store, StoreError};
 use myclaw_store_postgres::PostgresStore;
 use ring::digest::{SHA256, digest};
+use ring::hmac;
+use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+use crate::ClusterError;
+
 const NODES: Records<Node> = Records::new(KIND);
 pub(crate) const KIND: &str = "node";
+/// What the nodes know each other by: a random number that everybody has who can read the database.
+const SECRETS: Records<String> = Records::new(SECRET_KIND);
+pub(crate) const SECRET_KIND: &str = "node-secret";
+const SECRET: &str = "1";
+const SECRET_BYTES: usize = 32;
 const QUEUE: &str = "nodes";
+/// The kind of what a node has to hold to listen on an account.
+const ACCOUNT: &str = "account";
 /// Digits of a digest that tell configs apart.
 const DIGEST_DIGITS: usize = 12;
+/// Shortest pause between two looks at the list because of a change.
+const LIST_PAUSE: Duration = Duration::from_millis(200);
 /// How long a node that gives no sign stays in the list.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -32,6 +45,9 @@ pub struct Node {
     pub version: String,
     /// Where it listens.
     pub address: String,
+    /// The hashes of the certificates that it may show; none without TLS.
+    #[serde(default)]
+    pub certificates: Vec<String>,
     /// Tells its config from those of others, without the section `gateway`.
     pub config: String,
     /// When it gave its last sign, by the database's clock, in milliseconds since the Unix epoch.
@@ -52,6 +68,8 @@ pub struct NodeState {
     pub silent_ms: u64,
     /// What it holds: how many things of each kind, such as `desk` and `account`.
     pub leases: BTreeMap<String, usize>,
+    /// The accounts of channels on which it listens, such as `telegram/default`.
+    pub accounts: Vec<String>,
 }
 
 /// What one node holds.
@@ -70,6 +88,28 @@ pub enum Watch {
     Drain,
     /// Another node has another config: its name.
     OtherConfig(String),
+    /// These are the other nodes now.
+    Others(Vec<Node>),
+}
+
+/// What a node presents to another one, and how it knows the others. Each node wants another token, so that one which was
+/// sent to a wrong machine opens nothing else.
+pub struct NodeTokens(hmac::Key);
+
+impl NodeTokens {
+    /// What the node with this holder wants to see.
+    pub fn of(&self, holder: &str) -> String {
+        hex(hmac::sign(&self.0, holder.as_bytes()).as_ref())
+    }
+}
+
+/// What a node says about itself, as it changes.
+#[derive(Debug)]
+pub struct Own {
+    /// The config in force.
+    pub configs: watch::Receiver<Arc<Config>>,
+    /// The hashes of the certificates that it may show.
+    pub certificates: watch::Receiver<Vec<String>>,
 }
 
 impl Node {
@@ -80,6 +120,7 @@ impl Node {
             holder: holder.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             address: address.to_owned(),
+            certificates: Vec::new(),
             config: config_digest(config),
             seen: 0,
             is_draining: false,
@@ -103,25 +144,40 @@ impl Nodes {
         Self { store }
     }
 
-    /// Gives signs of life of this node every `pause`, until the future is dropped. `configs` has the config in force;
-    /// `hear` is called for what others want.
-    pub async fn attend(
-        &self,
-        mut node: Node,
-        configs: watch::Receiver<Arc<Config>>,
-        pause: Duration,
-        hear: impl Fn(Watch),
-    ) {
+    /// How the nodes know each other. The first node makes the secret.
+    ///
+    /// # Errors
+    /// The database cannot be used, or the system has no random numbers.
+    pub async fn tokens(&self) -> Result<NodeTokens, ClusterError> {
+        let secret = loop {
+            if let Some(known) = SECRETS.get(&*self.store, SECRET).await? {
+                break known.row;
+            }
+            let mut bytes = [0; SECRET_BYTES];
+            let filled = SystemRandom::new().fill(&mut bytes);
+            let why = "the system has no random numbers; look what is wrong with it";
+            filled.map_err(|_| ClusterError::Unusable(why.to_owned()))?;
+            // Another node may have been faster.
+            SECRETS.insert(&*self.store, SECRET, &hex(&bytes), None).await?;
+        };
+        Ok(NodeTokens(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())))
+    }
+
+    /// Gives signs of life of this node every `pause`, until the future is dropped. `hear` is called for what others want, and
+    /// for which others there are.
+    pub async fn attend(&self, mut node: Node, own: Own, pause: Duration, hear: impl Fn(Watch)) {
         let mut changes = self.store.watch(QueueId::new(QUEUE));
         let mut differed: Option<(String, String)> = None;
         loop {
-            node.config = config_digest(&configs.borrow().clone());
+            node.config = config_digest(&own.configs.borrow().clone());
+            node.certificates.clone_from(&own.certificates.borrow());
             match self.sign(&node).await {
                 Ok(true) => hear(Watch::Drain),
                 Ok(false) => {}
                 Err(error) => tracing::warn!(%error, "this node gives no sign; trying again"),
             }
             if let Ok(others) = self.others(&node, pause * 4).await {
+                hear(Watch::Others(others.clone()));
                 let other = others.into_iter().find(|other| other.config != node.config);
                 let seen = other.map(|other| (other.name, other.config));
                 if let Some((name, _)) = seen.as_ref().filter(|_| seen != differed) {
@@ -132,12 +188,20 @@ impl Nodes {
             // The signs of others are changes too, and are not answered by one.
             let until = tokio::time::sleep(pause);
             tokio::pin!(until);
+            // A node that has begun is heard of at once, but not more often than this.
+            let mut listed = Instant::now();
             loop {
                 tokio::select! {
                     () = &mut until => break,
                     () = changes.changed() => {
                         if matches!(NODES.get(&*self.store, &node.holder).await, Ok(Some(row)) if row.row.is_draining) {
                             hear(Watch::Drain);
+                        }
+                        if listed.elapsed() >= LIST_PAUSE
+                            && let Ok(others) = self.others(&node, pause * 4).await
+                        {
+                            listed = Instant::now();
+                            hear(Watch::Others(others));
                         }
                     }
                 }
@@ -190,11 +254,14 @@ impl Nodes {
         let mut all = Vec::new();
         for stored in NODES.all(&*self.store, QUEUE).await? {
             let node: Node = stored.row;
-            let mut held: BTreeMap<String, usize> = BTreeMap::new();
-            for lease in leases.iter().filter(|lease| lease.owner == node.holder) {
-                *held.entry(lease.id.kind.clone()).or_default() += 1;
+            let (mut held, mut accounts) = (BTreeMap::<String, usize>::new(), Vec::new());
+            for Lease { id, .. } in leases.iter().filter(|lease| lease.owner == node.holder) {
+                *held.entry(id.kind.clone()).or_default() += 1;
+                accounts.extend((id.kind == ACCOUNT).then(|| id.key.clone()));
             }
-            all.push(NodeState { silent_ms: now.saturating_sub(node.seen), leases: held, node });
+            accounts.sort_unstable();
+            let silent_ms = now.saturating_sub(node.seen);
+            all.push(NodeState { silent_ms, leases: held, accounts, node });
         }
         all.sort_by(|one, other| one.node.holder.cmp(&other.node.holder));
         Ok(all)

@@ -24,7 +24,7 @@ use crate::documents::{self, RecordedDocuments};
 use crate::{Cluster, ClusterError, approvals, nodes, outgoing, spending};
 
 /// Kinds of records that say what processes hold at the moment.
-const OF_PROCESSES: [&str; 3] = ["desk", "account", nodes::KIND];
+const OF_PROCESSES: [&str; 4] = ["desk", "account", nodes::KIND, nodes::SECRET_KIND];
 /// Kinds of records that are files in a state directory.
 const FILES_ELSEWHERE: [&str; 5] =
     [approvals::KIND, spending::KIND, documents::KIND, outgoing::KIND, outgoing::PART_KIND];

@@ -36,6 +36,7 @@ mod mode;
 mod occasion;
 mod outage;
 mod parts;
+mod reach;
 mod restart;
 mod server_texts;
 mod sharing;
@@ -66,6 +67,7 @@ use crate::questions::Questions;
 use crate::routing::Pairings;
 use crate::rows::{Incoming, MessageId, MessageState, Outgoing, PartId};
 use crate::schedule::{Book, Routes};
+use crate::sharing::Others;
 use crate::subagents::{Child, Children};
 use answering::picture_bytes;
 use asking::Asking;
@@ -93,6 +95,8 @@ pub struct Delivery {
     schedule: Planned,
     /// The sub-agents.
     children: Children,
+    /// The other gateways on the store.
+    others: Arc<dyn Others>,
     process: Process,
 }
 
@@ -106,6 +110,8 @@ pub struct DeliveryParts {
     pub front: Arc<dyn Front>,
     /// The people who may write.
     pub pairings: Arc<Pairings>,
+    /// The other gateways on the store.
+    pub others: Arc<dyn Others>,
     /// The tasks that work on messages.
     pub tasks: TaskTracker,
 }
@@ -131,7 +137,7 @@ impl Report {
 impl Delivery {
     /// Nothing is begun until [`Delivery::recover`].
     pub fn new(parts: DeliveryParts, make_tools: MakeTools) -> Arc<Self> {
-        let DeliveryParts { current, outbox, front, pairings, tasks } = parts;
+        let DeliveryParts { current, outbox, front, pairings, others, tasks } = parts;
         let InForce { home, config, .. } = &*current.get();
         let limit = Duration::from_secs(config.tools.approvals.timeout_seconds);
         let questions = Arc::new(Questions::new(Arc::clone(&front), limit));
@@ -159,6 +165,7 @@ impl Delivery {
                 approvals: Approvals::new(questions, ledger.clone()),
                 schedule: Planned::new(&ledger, pairings),
                 children: Children::new(ledger),
+                others,
                 process: Process::new(tasks, this.clone()),
                 outbox,
             }
@@ -250,6 +257,11 @@ impl Delivery {
 
     /// Whether a session works, has a message without an answer, a background job or a sub-agent.
     pub async fn is_in_use(&self, key: &SessionKey) -> bool {
+        self.is_in_use_here(key).await || self.asks_others("in_use", key.as_str()).await
+    }
+
+    /// The same, as far as it concerns this process.
+    pub async fn is_in_use_here(&self, key: &SessionKey) -> bool {
         let is_mine =
             |child: &Child| child.works_for(key.as_str()) || child.session == key.as_str();
         if !self.children.running(is_mine).is_empty() {

@@ -55,7 +55,7 @@ impl Answer {
 }
 
 /// An answer with what it says in addition.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FullAnswer {
     /// The answer itself.
     pub answer: Answer,
@@ -99,7 +99,7 @@ impl From<WrittenAnswer> for FullAnswer {
 }
 
 /// Why an answer does not count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AnswerError {
     /// No question with this id waits.
     NoQuestion,

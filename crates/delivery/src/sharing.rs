@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_store::{Claims, RecordId, Store};
+use myclaw_store::{BoxFuture, Claims, RecordId, Store};
+use serde_json::Value;
 
 /// Whether other gateways use the same store at the same time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,6 +28,22 @@ impl Sharing {
             Self::Alone => Claims::alone(store),
             Self::Shared { holder, lease } => Claims::shared(store, holder, lease),
         }
+    }
+}
+
+/// The other gateways on the store, for what only the one can do that has a session.
+pub trait Others: Send + Sync {
+    /// Asks all of them that can be reached. Gives the answers of those that can do it, within a few seconds.
+    fn ask(&self, method: &'static str, params: Value) -> BoxFuture<'_, Vec<Value>>;
+}
+
+/// No other gateway uses the store.
+#[derive(Debug)]
+pub struct NoOthers;
+
+impl Others for NoOthers {
+    fn ask(&self, _: &'static str, _: Value) -> BoxFuture<'_, Vec<Value>> {
+        Box::pin(std::future::ready(Vec::new()))
     }
 }
 

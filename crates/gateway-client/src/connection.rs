@@ -8,15 +8,18 @@ use myclaw_agent::Home;
 use myclaw_config::{ExposeSecret as _, SecretString};
 use myclaw_store::SqliteStore;
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::http::header::AUTHORIZATION;
-use tokio_tungstenite::tungstenite::{Error, Message};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use crate::client::Stream;
 use crate::remote::RemoteGateway;
-use crate::{ClientError, ConnectError, PlainLink, RunningFile, gateway_directory, store_path};
+use crate::{
+    ClientError, ConnectError, GatewayToken, PlainLink, RunningFile, gateway_directory, store_path,
+};
 
 /// Longest time to connect, TLS and the WebSocket's handshake included.
 const CONNECT_TIME: Duration = Duration::from_secs(15);
@@ -38,7 +41,11 @@ enum Place {
 }
 
 /// A connection whose token was accepted.
-pub struct GatewaySocket(WebSocketStream<Box<dyn Stream>>);
+pub struct GatewaySocket {
+    stream: WebSocketStream<Box<dyn Stream>>,
+    /// When the gateway last gave a sign.
+    heard: Instant,
+}
 
 /// An id for a request or a message, which nobody else uses.
 pub fn request_id() -> String {
@@ -64,6 +71,19 @@ impl GatewayAddress {
     ) -> Result<Self, ClientError> {
         let gateway = RemoteGateway::new(address, ca, link)?;
         Ok(Self(Place::Remote { gateway, token }))
+    }
+
+    /// A gateway by the hashes of its certificates; without any it speaks plain HTTP.
+    ///
+    /// # Errors
+    /// The address cannot be used.
+    pub fn pinned(
+        address: &str,
+        certificates: Vec<String>,
+        token: &GatewayToken,
+    ) -> Result<Self, ClientError> {
+        let gateway = RemoteGateway::pinned(address, certificates)?;
+        Ok(Self(Place::Remote { gateway, token: token.secret() }))
     }
 
     /// How it is shown.
@@ -108,7 +128,7 @@ impl GatewayAddress {
         bearer.set_sensitive(true);
         request.headers_mut().insert(AUTHORIZATION, bearer);
         match tokio_tungstenite::client_async(request, stream).await {
-            Ok((socket, _)) => Ok(GatewaySocket(socket)),
+            Ok((stream, _)) => Ok(GatewaySocket { stream, heard: Instant::now() }),
             Err(error) => Err(refusal(&self.label(), &error)),
         }
     }
@@ -154,10 +174,17 @@ fn refusal(label: &str, error: &Error) -> ConnectError {
 impl GatewaySocket {
     /// The next frame; `None` when the connection has ended. Nothing is lost if the future is dropped.
     pub async fn receive(&mut self) -> Option<Value> {
+        serde_json::from_str(&self.receive_text().await?).ok()
+    }
+
+    /// The same as text.
+    pub async fn receive_text(&mut self) -> Option<Utf8Bytes> {
         loop {
-            let next = tokio::time::timeout(SILENCE, self.0.next()).await.ok()??;
+            let silence = tokio::time::timeout_at(self.heard + SILENCE, self.stream.next());
+            let next = silence.await.ok()??;
+            self.heard = Instant::now();
             match next.ok()? {
-                Message::Text(text) => return serde_json::from_str(&text).ok(),
+                Message::Text(text) => return Some(text),
                 Message::Close(_) => return None,
                 _ => {}
             }
@@ -166,7 +193,7 @@ impl GatewaySocket {
 
     /// Sends a frame. False if the connection has ended.
     pub async fn send(&mut self, frame: &Value) -> bool {
-        let sent = tokio::time::timeout(SEND_TIME, self.0.send(Message::text(frame.to_string())));
-        matches!(sent.await, Ok(Ok(())))
+        let sent = self.stream.send(Message::text(frame.to_string()));
+        matches!(tokio::time::timeout(SEND_TIME, sent).await, Ok(Ok(())))
     }
 }

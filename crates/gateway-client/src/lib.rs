@@ -7,6 +7,7 @@
 //! | `running`, `token` | what the gateway that runs has written down for programs of its user |
 //! | `client` | one request and its answer |
 //! | `connection`, `remote`, `tls` | a WebSocket for front-ends, and the encrypted way to it |
+//! | `take_up` | an answer for readers from whom nothing can be taken back |
 //! | `node`, `message` | this machine as a node of a gateway, and the frames that both sides read |
 //!
 //! The gateway uses this crate for what both sides have to agree on. This crate does not know how a gateway works.
@@ -20,6 +21,7 @@ mod node;
 mod place;
 mod remote;
 mod running;
+mod take_up;
 pub mod tls;
 mod token;
 
@@ -30,6 +32,7 @@ pub use node::{NodeOptions, serve_node};
 pub use place::{STORE_FILE, gateway_address, gateway_directory, near, store_path};
 pub use remote::PlainLink;
 pub use running::RunningFile;
+pub use take_up::{Lacking, TakeUp};
 pub use token::{GatewayToken, token_hash};
 
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use myclaw_config::{Config, ExposeSecret as _};
+use myclaw_config::{Config, ExposeSecret as _, SecretString};
 use myclaw_files::{create_private_directory, hex, private_options};
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
@@ -87,6 +87,15 @@ impl GatewayToken {
     pub fn random() -> Self {
         let [first, second] = [(); 2].map(|()| uuid::Uuid::new_v4().simple());
         Self(format!("{first}{second}"))
+    }
+
+    /// A token that something else has made.
+    pub fn of(text: String) -> Self {
+        Self(text)
+    }
+
+    pub(crate) fn secret(&self) -> SecretString {
+        SecretString::from(self.0.as_str())
     }
 
     /// Whether `presented` is the token. Takes the same time wherever the two differ.

@@ -101,6 +101,8 @@ pub(crate) struct Login {
     pub(crate) scope: Scope,
     /// Id and label of the device; `None` for the gateway's own tokens.
     pub(crate) device: Option<(String, String)>,
+    /// Whether it is another gateway on the same store.
+    pub(crate) is_gateway: bool,
     /// Fires when the token no longer holds.
     pub(crate) gone: CancellationToken,
 }
@@ -261,6 +263,7 @@ impl Devices {
                 Known::Device(Login {
                     scope,
                     device: Some((device.id.clone(), device.label())),
+                    is_gateway: false,
                     gone,
                 })
             }

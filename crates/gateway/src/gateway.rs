@@ -23,7 +23,7 @@ use myclaw_gateway_client::{
 };
 use myclaw_store::{SqliteStore, Store, StoreError};
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
@@ -34,6 +34,7 @@ use crate::counting::Counting;
 use crate::devices::Devices;
 use crate::hub::Hub;
 use crate::nodes::Nodes;
+use crate::peers::{Peer, Peers, Relay};
 use crate::reload::{OnConfig, Reloader};
 use crate::reloads::{Reloads, Stamp};
 use crate::server::front::Front;
@@ -65,6 +66,8 @@ pub struct Running {
     /// What the owner has to correct, one line each.
     pub problems: Vec<String>,
     containers: Option<Arc<Containers>>,
+    /// The other gateways on the store.
+    others: Option<watch::Receiver<Vec<Peer>>>,
     /// Of the state directory, if the store is elsewhere.
     _lock: Option<LockFile>,
 }
@@ -86,7 +89,7 @@ impl Gateway {
         Self::start_as(home, host, Sharing::Alone).await
     }
 
-    /// Like [`Gateway::start`], with a store that other gateways share. The lock of the state directory's own store is
+    /// Like [`Gateway::start`], with a store that other gateways share, which are `peers`. The lock of the state directory's own store is
     /// held, so that one gateway runs here and programs of this machine find it.
     ///
     /// # Errors
@@ -94,11 +97,11 @@ impl Gateway {
     pub async fn start_on(
         home: Home,
         host: MakeHost,
-        store: Arc<dyn Store>,
-        sharing: Sharing,
+        (store, sharing): (Arc<dyn Store>, Sharing),
+        peers: Peers,
     ) -> Result<Running, GatewayError> {
         let opened = open(&home, move |path| Ok((store, Some(SqliteStore::keep_closed(path)?))));
-        Self::begin(opened.await?, home, host, sharing).await
+        Self::begin(opened.await?, (home, host), sharing, Some(peers)).await
     }
 
     /// Like [`Gateway::start`], with other gateways on the same store. For tests: an SQLite file is for one process.
@@ -118,14 +121,14 @@ impl Gateway {
             };
             Ok((Arc::new(store) as Arc<dyn Store>, None))
         });
-        Self::begin(opened.await?, home, host, sharing).await
+        Self::begin(opened.await?, (home, host), sharing, None).await
     }
 
     async fn begin(
         opened: Opened,
-        home: Home,
-        host: MakeHost,
+        (home, host): (Home, MakeHost),
         sharing: Sharing,
+        peers: Option<Peers>,
     ) -> Result<Running, GatewayError> {
         let Opened { store, lock, stamp, loaded, token, front } = opened;
         let (config, found) = (loaded.config, loaded.found);
@@ -140,7 +143,8 @@ impl Gateway {
         let reloads = Reloads::new(&home);
         let current = Current::new(InForce { home, config, found });
         let core = core(Ledger::of(sharing.claims(store)), &current).await?;
-        let Core { hub, counting, channels, nodes, pairings, delivery, late_server } = core;
+        let Core { hub, relay, counting, channels, nodes, pairings, delivery, late_server } = core;
+        let (own_token, others) = peers.map(|peers| (peers.token, peers.others)).unzip();
         let recovered = delivery.recover().await?;
         let runner = Runner::new(Arc::clone(&delivery), Arc::new(SystemClock));
         runner.recover().await?;
@@ -149,8 +153,8 @@ impl Gateway {
             Arc::new(Router::new(Arc::clone(&delivery), of_routing, of_channels, pairings));
         let server = Arc::new(Server::new(
             (Arc::clone(&delivery), Arc::clone(&routing)),
-            (hub, Arc::clone(&counting), nodes),
-            (Tokens::new(token, running.token.clone()), front),
+            (hub, Arc::clone(&counting), nodes, relay),
+            (Tokens::new(token, running.token.clone(), own_token), front),
             Arc::clone(&reloads),
             address,
         ));
@@ -172,6 +176,7 @@ impl Gateway {
             reloads,
             first,
             stamp,
+            certificates: watch::Sender::new(running.certificates.clone()),
             running,
         };
         let is_everywhere = address.ip().is_unspecified();
@@ -186,6 +191,7 @@ impl Gateway {
             recovered,
             containers,
             problems,
+            others,
             _lock: lock,
         })
     }
@@ -194,6 +200,7 @@ impl Gateway {
 /// What is between the channels and the sessions, and what its events and calls need.
 struct Core {
     hub: Arc<Hub>,
+    relay: Arc<Relay>,
     counting: Arc<Counting>,
     channels: Arc<Channels>,
     nodes: Arc<Nodes>,
@@ -213,19 +220,21 @@ async fn core(ledger: Ledger, current: &Arc<Current>) -> Result<Core, GatewayErr
     let files = Arc::clone(&home.stores().outgoing);
     let outbox = Outbox::new(ledger.clone(), of_outbox, files, counters, tasks.clone());
     let nodes = Nodes::new(Arc::new(Devices::load(ledger.clone()).await?));
+    let relay = Relay::new(Arc::clone(&hub), Arc::clone(ledger.claims()));
     let pairings = Arc::new(Pairings::load(ledger).await?);
     let parts = DeliveryParts {
         current: Arc::clone(current),
         outbox,
         front: Arc::clone(&hub) as _,
         pairings: Arc::clone(&pairings),
+        others: Arc::clone(&relay) as _,
         tasks,
     };
     let late_server = LateServer::default();
     let (of_tools, of_server) = (Arc::clone(&nodes), Arc::clone(&late_server));
     let make_tools = |delivery| Arc::new(GatewayTools::new(delivery, of_tools, of_server)) as _;
     let delivery = Delivery::new(parts, Box::new(make_tools));
-    Ok(Core { hub, counting, channels, nodes, pairings, delivery, late_server })
+    Ok(Core { hub, relay, counting, channels, nodes, pairings, delivery, late_server })
 }
 
 /// What is open before anything else.
@@ -300,6 +309,11 @@ pub struct Control {
 }
 
 impl Running {
+    /// The hashes of the certificates that it may show, as they change; none without TLS.
+    pub fn certificates(&self) -> watch::Receiver<Vec<String>> {
+        self.reloader.certificates.subscribe()
+    }
+
     /// What is between the channels and the sessions.
     #[cfg(test)]
     pub(crate) fn delivery(&self) -> Arc<Delivery> {
@@ -334,6 +348,10 @@ impl Running {
             AbortOnDropHandle::new(tokio::spawn(async move { routing.pairings().follow().await })),
             AbortOnDropHandle::new(tokio::spawn(Arc::clone(&self.reloader.delivery).share())),
         ];
+        let _relaying = self.others.map(|others| {
+            let relay = Arc::clone(&server.relay);
+            AbortOnDropHandle::new(tokio::spawn(relay.follow(others, Arc::clone(&say))))
+        });
         let claims = Arc::clone(self.reloader.delivery.ledger().claims());
         self.reloader.channels.receive(self.routing, stop.clone(), claims);
         let hosting = self.containers.map(|containers| {

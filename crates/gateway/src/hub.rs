@@ -22,7 +22,6 @@ use std::time::{Duration, Instant};
 
 use myclaw_delivery::failure_text::for_people;
 use myclaw_delivery::front::Front;
-use myclaw_delivery::ledger::now_ms;
 use myclaw_delivery::rows::{Incoming, MessageId, MessageState};
 use myclaw_engine::{AgentRunEvent, RunEvent, RunOutcome};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
@@ -32,11 +31,16 @@ use tokio::sync::watch;
 
 mod kept;
 mod live;
+mod relayed;
+mod seen;
 
 use kept::Kept;
-pub(crate) use kept::{Joined, Since};
+pub(crate) use kept::{Joined, Origin, Since};
 pub(crate) use live::Live;
-use live::{Report, WaitingMessage};
+use live::WaitingMessage;
+pub(crate) use relayed::PeerState;
+use relayed::Relayed;
+use seen::Seen;
 
 /// Most events that are kept of a session: several seconds of a fast model.
 const MOST_EVENTS: u64 = 1_024;
@@ -75,6 +79,8 @@ struct Sequence {
     last_used: u64,
     /// What is not in the session's log yet.
     live: Live,
+    /// What it has from other gateways.
+    relayed: Relayed,
     /// Sends the number of the newest event to those who wait for one session.
     news: watch::Sender<u64>,
     /// The number of the newest event, for watchers.
@@ -87,6 +93,11 @@ struct Sequence {
 pub(crate) trait Watcher: Send + Sync {
     /// Says that there are new events.
     fn wake(&self);
+
+    /// Whether it is another gateway on the store.
+    fn is_gateway(&self) -> bool {
+        false
+    }
 
     /// Offers the newest event. True if the watcher has taken it, so that it need not be woken. Must not block.
     fn take(&self, session: &str, event: &Joined) -> bool;
@@ -119,15 +130,23 @@ impl Hub {
 
     /// Adds an event. Never waits for a watcher.
     pub(crate) fn publish(&self, session: &str, event: &impl Serialize) {
-        self.publish_with(session, event, |_| {});
+        self.add(session, |sequence, at| sequence.kept.add(at, Origin::Here, event));
     }
 
-    /// Adds an event that changes the state that new watchers get first.
-    fn publish_with(&self, session: &str, event: &impl Serialize, change: impl FnOnce(&mut Live)) {
-        self.add(session, |sequence, at| {
-            change(&mut sequence.live);
-            sequence.kept.add(at, event)
-        });
+    /// Adds an event that several gateways on one store may show, unless it was shown. `change` is the state that new
+    /// watchers get first.
+    fn publish_once(
+        &self,
+        session: &str,
+        (id, event): (String, &Value),
+        change: impl FnOnce(&mut Live),
+    ) {
+        self.add(session, |sequence, at| sequence.once(id, at, event, Origin::Here, change));
+    }
+
+    /// Shows a part of an answer.
+    pub(crate) fn reply(&self, session: &str, part: &str, event: &Value) {
+        self.publish_once(session, (relayed::of_part(part), event), |_| {});
     }
 
     fn add(&self, session: &str, add: impl FnOnce(&mut Sequence, Instant) -> Option<Joined>) {
@@ -245,8 +264,10 @@ impl Front for Hub {
     fn publish_run(&self, session: &str, event: &RunEvent) {
         let for_clients = for_clients(event);
         self.add(session, |sequence, at| {
-            sequence.live.heed(&event.kind);
-            sequence.kept.add_of_run(at, for_clients.as_ref().unwrap_or(event))
+            let is_anew = sequence.goes_on_here(event)?;
+            sequence.live.heed(Seen::of(&event.kind));
+            let shown = sequence.kept.add_of_run(at, for_clients.as_ref().unwrap_or(event));
+            if is_anew { sequence.says_anew(at) } else { shown }
         });
     }
 
@@ -259,20 +280,16 @@ impl Front for Hub {
         };
         let mut event = json!(waiting);
         event["type"] = json!("accepted");
-        self.publish_with(&row.session, &event, |live| live.accepted(waiting));
+        let once = (relayed::of_accepted(id), &event);
+        self.publish_once(&row.session, once, |live| live.accepted(waiting));
     }
 
     fn ended(&self, id: &MessageId, row: &Incoming, state: &MessageState) {
         let event = json!({"type": "message", "messageId": id, "outcome": state});
-        self.publish_with(&row.session, &event, |live| match state {
-            MessageState::Reported { class, message: why, .. } => live.reported(Report {
-                message_id: id.clone(),
-                text: row.text.clone(),
-                class: class.clone(),
-                message: why.clone(),
-                ts: now_ms(),
-            }),
-            _ => live.answered(id),
+        self.add(&row.session, |sequence, at| {
+            sequence.end_of_run(at);
+            let ended = |live: &mut Live| live.ended(id, row.text.clone(), state);
+            sequence.once(relayed::of_end(id), at, &event, Origin::Here, ended)
         });
     }
 
@@ -287,6 +304,7 @@ impl Sequence {
             kept: Kept::after(newest),
             last_used: newest,
             live: Live::default(),
+            relayed: Relayed::default(),
             news: watch::channel(newest).0,
             newest: Arc::new(AtomicU64::new(newest)),
             watchers: Vec::new(),
@@ -300,8 +318,24 @@ impl Sequence {
     /// Whether it may go: a watched sequence stays, because its numbers would begin again, and so does one that knows of
     /// unfinished work.
     fn is_quiet(&self) -> bool {
-        let is_watched = self.news.receiver_count() > 0 || Arc::strong_count(&self.newest) > 1;
-        !is_watched && self.live.is_empty()
+        self.is_unwatched() && self.live.is_empty()
+    }
+
+    fn is_unwatched(&self) -> bool {
+        self.news.receiver_count() == 0 && Arc::strong_count(&self.newest) == 1
+    }
+
+    /// Whether somebody other than a gateway watches it.
+    fn has_clients(&self) -> bool {
+        let mut watchers = self.watchers.iter().filter_map(Weak::upgrade);
+        self.news.receiver_count() > 0 || watchers.any(|watcher| !watcher.is_gateway())
+    }
+
+    /// Tells all watchers of the newest event.
+    fn wake_all(&mut self) {
+        if let Some(only) = self.announce() {
+            only.wake();
+        }
     }
 
     /// Tells watchers of the newest event. Gives the only one, which is to be offered it; of several each is woken, so that

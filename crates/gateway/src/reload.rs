@@ -16,7 +16,7 @@ use myclaw_delivery::delivery::Delivery;
 use myclaw_delivery::ledger::now_ms;
 use myclaw_delivery::schedule::Runner;
 use myclaw_gateway_client::{GatewayToken, RunningFile, Say, gateway_address, gateway_directory};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::GatewayError;
@@ -50,6 +50,8 @@ pub(crate) struct Reloader {
     pub(crate) stamp: Stamp,
     /// How programs of this user find this process.
     pub(crate) running: RunningFile,
+    /// The hashes of the certificates in it.
+    pub(crate) certificates: watch::Sender<Vec<String>>,
 }
 
 impl Reloader {
@@ -129,6 +131,7 @@ impl Reloader {
         let fingerprint = front.fingerprint();
         if fingerprint != self.server.front().fingerprint() {
             self.running = self.running.clone().with_certificate(fingerprint);
+            self.certificates.send_replace(self.running.certificates.clone());
             let (running, directory) = (self.running.clone(), directory.to_owned());
             let writing = tokio::task::spawn_blocking(move || running.write(&directory));
             if let Ok(Err(error)) = writing.await {

@@ -57,6 +57,7 @@ use crate::counting::Counting;
 use crate::devices::{Login, Scope};
 use crate::hub::Hub;
 use crate::nodes::Nodes;
+use crate::peers::Relay;
 use crate::reloads::Reloads;
 
 /// Largest body of a request, and largest frame of a WebSocket, in bytes: room for a message with pictures.
@@ -74,6 +75,8 @@ pub(crate) struct Server {
     hub: Arc<Hub>,
     counting: Arc<Counting>,
     pub(crate) nodes: Arc<Nodes>,
+    /// The other gateways on the store.
+    pub(crate) relay: Arc<Relay>,
     /// Between the other channels and the sessions.
     routing: Arc<Routing>,
     tokens: guard::Tokens,
@@ -99,7 +102,7 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn new(
         (delivery, routing): (Arc<Delivery>, Arc<Routing>),
-        (hub, counting, nodes): (Arc<Hub>, Arc<Counting>, Arc<Nodes>),
+        (hub, counting, nodes, relay): (Arc<Hub>, Arc<Counting>, Arc<Nodes>, Arc<Relay>),
         (tokens, front): (guard::Tokens, Front),
         reloads: Arc<Reloads>,
         address: SocketAddr,
@@ -121,6 +124,7 @@ impl Server {
             hub,
             counting,
             nodes,
+            relay,
             stop: CancellationToken::new(),
         }
     }
@@ -247,7 +251,7 @@ impl Channel for WebChannel {
             "text": part.text,
             "file": part.file.as_ref().map(|file| files::link(&part.id, &file.name)),
         });
-        self.hub.publish(&part.session, &event);
+        self.hub.reply(&part.session, &part.id, &event);
         Box::pin(async move { Ok(part.id.clone()) })
     }
 }

@@ -258,6 +258,14 @@ impl Claims {
         held.get(id).is_some_and(|entered| self.is_in_time(entered))
     }
 
+    /// The number of the claim under which this holder has a thing: higher than that of every holder before. `None` if it does
+    /// not have it, or nobody else could.
+    pub fn epoch(&self, id: &RecordId) -> Option<u64> {
+        let held = self.held.lock();
+        let entered = held.get(id).filter(|entered| self.is_in_time(entered))?;
+        entered.claim.as_ref().map(|claim| claim.epoch)
+    }
+
     /// The batch, under the claim of this thing. A batch of a holder that has it no more is refused.
     #[must_use]
     pub fn under(&self, id: &RecordId, batch: Batch) -> Batch {

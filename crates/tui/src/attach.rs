@@ -35,6 +35,7 @@ use view::View;
 mod command;
 mod link;
 mod mode;
+mod question;
 mod view;
 
 /// Largest file with a token, in bytes.

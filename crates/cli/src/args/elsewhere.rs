@@ -29,7 +29,7 @@ const QUIT: &str = "a chat ends with `/quit`";
 const PROMPT: &str = "instructions are in AGENTS.md of the workspace; docs/use/workspace.md";
 
 /// Words in the place of a command, and what does the same here.
-const COMMANDS: [(&str, &str); 81] = [
+const COMMANDS: [(&str, &str); 80] = [
     ("version", "`myclaw --version` prints it"),
     ("exec", RUN),
     ("ask", RUN),

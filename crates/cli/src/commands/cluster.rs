@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use myclaw_agent::{Home, SessionConfig, SessionOptions};
 use myclaw_cluster::{
-    Address, Cluster, ClusterError, Copied, Node, StateDirectory, Watch, address_of, as_store,
+    Address, Cluster, ClusterError, Copied, Node, Own, StateDirectory, Watch, address_of, as_store,
 };
 use myclaw_config::Config;
 use myclaw_delivery::ledger::waiting;
 use myclaw_delivery::sharing::Sharing;
-use myclaw_gateway::{Gateway, GatewayError, MakeHost, Running};
-use myclaw_gateway_client::Say;
+use myclaw_gateway::{Gateway, GatewayError, MakeHost, Peer, Peers, Running};
+use myclaw_gateway_client::{GatewayToken, Say};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -67,13 +67,18 @@ impl Shared {
         stop: CancellationToken,
         say: Say,
     ) -> Result<(Running, Presence), GatewayError> {
-        let store = self.cluster.store().await.map_err(|error| match error {
+        let failed = |error| match error {
             ClusterError::Store(error) => GatewayError::Store(error),
             error => GatewayError::Elsewhere(error.to_string()),
-        })?;
+        };
+        let store = self.cluster.store().await.map_err(failed)?;
         let holder = self.cluster.holder().to_owned();
         let sharing = Sharing::Shared { holder: holder.clone(), lease: self.cluster.lease() };
-        let running = Gateway::start_on(home, host, as_store(&store), sharing);
+        let nodes = Cluster::nodes(Arc::clone(&store));
+        let tokens = nodes.tokens().await.map_err(failed)?;
+        let (list, others) = watch::channel(Vec::new());
+        let peers = Peers { token: GatewayToken::of(tokens.of(&holder)), others };
+        let running = Gateway::start_on(home, host, (as_store(&store), sharing), peers);
         let running = running.await?;
         say(&format!("sharing the database {} as {holder}", self.cluster.server()));
         let address = match running.is_everywhere {
@@ -82,7 +87,8 @@ impl Shared {
         };
         let configs = self.configs.subscribe();
         let node = Node::new(self.cluster.name(), &holder, &address, &configs.borrow().clone());
-        let (nodes, pause) = (Cluster::nodes(store), self.cluster.lease() / 3);
+        let own = Own { configs, certificates: running.certificates() };
+        let pause = self.cluster.lease() / 3;
         let attending = nodes.clone();
         let hear = move |heard: Watch| match heard {
             Watch::Drain => {
@@ -91,12 +97,25 @@ impl Shared {
                 }
                 stop.cancel();
             }
+            Watch::Others(nodes) => {
+                let peer = |node: myclaw_cluster::Node| Peer {
+                    token: GatewayToken::of(tokens.of(&node.holder)),
+                    holder: node.holder,
+                    address: node.address,
+                    certificates: node.certificates,
+                };
+                let listed: Vec<Peer> = nodes.into_iter().map(peer).collect();
+                list.send_if_modified(|known| {
+                    let is_new = *known != listed;
+                    *known = listed;
+                    is_new
+                });
+            }
             Watch::OtherConfig(name) => say(&format!(
                 "the config of {name} differs from the one here; give all machines the same file"
             )),
         };
-        let attending =
-            tokio::spawn(async move { attending.attend(node, configs, pause, hear).await });
+        let attending = tokio::spawn(async move { attending.attend(node, own, pause, hear).await });
         Ok((running, Presence { nodes, holder, _attending: AbortOnDropHandle::new(attending) }))
     }
 
@@ -258,6 +277,11 @@ fn status(as_json: bool) -> Result<(), CliError> {
     let rows: Vec<Vec<String>> =
         std::iter::once(titles.to_vec()).chain(nodes.iter().map(row)).collect();
     printer.safe_lines(columns(&rows))?;
+    let listening = nodes.iter().filter(|state| !state.accounts.is_empty());
+    printer
+        .safe_lines(listening.map(|state| {
+            format!("{} listens on {}", state.node.holder, state.accounts.join(", "))
+        }))?;
     if configs.len() > 1 {
         printer.line("the configs of these machines differ; give all of them the same file")?;
     }

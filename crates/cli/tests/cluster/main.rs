@@ -3,6 +3,7 @@
 //! `MYCLAW_CLUSTER_FAULTS` sets the number of faults, `MYCLAW_KILL_SEED` what is random in them.
 #![expect(
     clippy::unwrap_used,
+    clippy::expect_used,
     clippy::panic,
     reason = "all of this is test code, where a panic is a failed test"
 )]
@@ -23,12 +24,16 @@ mod fixture;
 mod nodes;
 mod proxy;
 mod refusals;
+mod relay;
 mod scene;
 mod sharing;
 mod stage;
 mod standby;
 mod surroundings;
 mod transfer;
+#[path = "../gateway/web_socket.rs"]
+#[expect(dead_code, reason = "the tests of one gateway use the rest")]
+mod web_socket;
 
 use client::Client;
 use fixture::*;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn status(machine: &Machine) -> Value {
+pub(super) fn status(machine: &Machine) -> Value {
     let output = machine.run(&["cluster", "status", "--json"]);
     output.assert_code(0);
     serde_json::from_str(&output.stdout()).unwrap()
@@ -36,6 +36,24 @@ fn a_drained_node_hands_its_sessions_over_and_leaves_the_list() {
     assert!(unknown.stderr().contains("no gateway has the name three"), "{}", unknown.stderr());
     second.stop();
     assert_eq!(status(&machines[1])["nodes"], json!([]));
+}
+
+#[test]
+fn the_status_names_the_accounts_on_which_a_node_listens() {
+    let Some((_server, url)) = database() else { return };
+    let (model, bot) = (model(), myclaw_testkit::TelegramServer::start());
+    let machine = Machine::new("one", &url, &model);
+    machine.configure("one", &model, |config| {
+        config["channels"] =
+            json!({"telegram": {"botToken": bot.token(), "baseUrl": bot.url(), "allowFrom": [42]}});
+    });
+    let gateway = machine.start();
+    let accounts = || status(&machine)["nodes"][0]["accounts"].clone();
+    until("the account is claimed", || accounts() == json!(["telegram/default"]));
+    let shown = machine.run(&["cluster", "status"]).stdout();
+    let line = shown.lines().find(|line| line.contains(" listens on ")).unwrap();
+    assert!(line.starts_with("one#") && line.ends_with(" listens on telegram/default"), "{line}");
+    gateway.stop();
 }
 
 #[test]

@@ -56,6 +56,7 @@ mod tls;
 mod update;
 mod usage;
 mod watching;
+mod web_socket;
 mod web_ui;
 
 use client::Client;

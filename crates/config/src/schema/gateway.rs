@@ -56,7 +56,8 @@ pub struct GatewayConfig {
     #[serde(with = "values::optional_secret", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<values::SecretText>")]
     pub store: Option<SecretString>,
-    /// The name of this machine in the cluster, for people; by default its host name.
+    /// The name of this machine in the cluster, by default its host name. The other gateways reach one that listens on every
+    /// address by it.
     #[serde(
         deserialize_with = "values::optional_non_blank",
         skip_serializing_if = "Option::is_none"

@@ -312,12 +312,6 @@ impl Delivery {
         });
     }
 
-    /// Aborts what a session and its sub-agents do. False if they do nothing. Its messages get a report.
-    pub fn abort(&self, session: &str) -> Result<bool, DeliveryError> {
-        let key = self.session_config(session)?.session_key;
-        Ok(self.abort_family(key.as_str()))
-    }
-
     /// Aborts what a session does, and what runs on its behalf. False if nothing does.
     pub(super) fn abort_family(&self, session: &str) -> bool {
         let children = self.children.running(|child| child.works_for(session));

@@ -18,11 +18,15 @@ impl Delivery {
         Ok(desk.map_or_else(|| config.mode.get(), |desk| desk.session.mode()))
     }
 
-    /// Changes the permission mode of a session, from its next call on.
+    /// Changes the permission mode of a session which this gateway has or nobody.
     ///
     /// # Errors
     /// The name is none of a session, or the mode cannot be stored.
-    pub async fn set_mode(self: &Arc<Self>, name: &str, mode: Mode) -> Result<(), DeliveryError> {
+    pub async fn set_mode_here(
+        self: &Arc<Self>,
+        name: &str,
+        mode: Mode,
+    ) -> Result<(), DeliveryError> {
         let key = self.session_config(name)?.session_key;
         let desk = self.desk_in(&mut self.desks(), key.as_str())?;
         let changed = desk.session.set_mode(mode).await;

@@ -81,7 +81,7 @@ impl Router {
             let mut writes = Vec::new();
             let said = match command {
                 Command::Help => HELP.to_owned(),
-                Command::Stop => self.stop(&session)?,
+                Command::Stop => self.stop(&session).await?,
                 Command::Status => self.status(&session, arrival)?,
                 Command::New if session.is_main() => SHARED.to_owned(),
                 Command::Again => return self.send_again(arrival, route).await,
@@ -127,11 +127,11 @@ impl Router {
         Err(DeliveryError::Internal("too much of one chat is sent at the same moment".to_owned()))
     }
 
-    fn stop(&self, session: &ChatSession) -> Result<String, DeliveryError> {
-        let mut is_stopped = self.delivery.abort(session.key.as_str())?;
+    async fn stop(&self, session: &ChatSession) -> Result<String, DeliveryError> {
+        let mut is_stopped = self.delivery.abort(session.key.as_str()).await?;
         // A run that began before `/new` still reports to this chat.
         if let Some(before) = session.before() {
-            is_stopped |= self.delivery.abort(before.as_str())?;
+            is_stopped |= self.delivery.abort(before.as_str()).await?;
         }
         Ok(if is_stopped { "Stopped." } else { "Nothing runs." }.to_owned())
     }

@@ -191,6 +191,7 @@ async fn open(
     );
     let pairings = Pairings::load(Ledger::new(Arc::clone(&store))).await.expect("pairings");
     let parts = DeliveryParts {
+        others: Arc::new(crate::sharing::NoOthers),
         current: Current::new(InForce { home, config, found: true }),
         outbox,
         front: Arc::new(Nobody),

@@ -17,11 +17,23 @@ const MOST_TEXT: usize = 16 * 1024;
 /// Precedes the text of a delta. In a JSON text it can only be this key: quotes in strings are escaped.
 const KEY: &str = "\"delta\":\"";
 
+/// Where an event comes from. It matters to the other gateways on the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A run of this process, which shows it only as long as it has the session.
+    Run,
+    /// Something else that happens here.
+    Here,
+    /// Another gateway, which shows it to the others itself.
+    Elsewhere,
+}
+
 /// An event for a client, or several in one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Joined {
     /// The numbers of the events that it stands for.
     pub(crate) numbers: RangeInclusive<u64>,
+    pub(crate) origin: Origin,
     /// A JSON object.
     pub(crate) text: EventText,
 }
@@ -85,6 +97,7 @@ struct Piece {
     came: Instant,
     /// Number of the oldest of them.
     first: u64,
+    origin: Origin,
     content: Content,
 }
 
@@ -148,15 +161,28 @@ impl Kept {
     }
 
     /// Adds an event. `None` if it cannot be written as JSON.
-    pub(super) fn add(&mut self, at: Instant, event: &impl Serialize) -> Option<Joined> {
+    pub(super) fn add(
+        &mut self,
+        at: Instant,
+        origin: Origin,
+        event: &impl Serialize,
+    ) -> Option<Joined> {
         let text: Arc<str> = serde_json::to_string(event).ok()?.into();
-        self.push(at, Content::Whole(Arc::clone(&text)));
-        Some(Joined { numbers: self.newest..=self.newest, text: EventText::Kept(text) })
+        self.push(at, origin, Content::Whole(Arc::clone(&text)));
+        Some(Joined { numbers: self.newest..=self.newest, origin, text: EventText::Kept(text) })
+    }
+
+    /// Forgets all events, so that everybody who reads here reads the history.
+    pub(super) fn break_off(&mut self) {
+        self.list.clear();
+        self.bytes = 0;
+        self.newest += 1;
     }
 
     /// Adds an event of a run. A delta joins the ones before it.
     pub(super) fn add_of_run(&mut self, at: Instant, event: &RunEvent) -> Option<Joined> {
-        let Some((text_of, delta)) = delta_of(event) else { return self.add(at, event) };
+        let origin = if event.run.is_some() { Origin::Run } else { Origin::Here };
+        let Some((text_of, delta)) = delta_of(event) else { return self.add(at, origin, event) };
         if let Some(Piece { came, content: Content::Deltas(deltas), .. }) = self.list.back_mut()
             && deltas.text_of == text_of
             && let Some((added, text)) = deltas.join(delta)
@@ -164,20 +190,21 @@ impl Kept {
             *came = at;
             self.bytes += added;
             self.newest += 1;
-            return Some(Joined { numbers: self.newest..=self.newest, text: text.into() });
+            let text = text.into();
+            return Some(Joined { numbers: self.newest..=self.newest, origin, text });
         }
         let whole = serde_json::to_string(event).ok()?;
-        let Some(Range { start, end }) = place_of_text(&whole) else { return self.add(at, event) };
+        let Some(Range { start, end }) = place_of_text(&whole) else {
+            return self.add(at, origin, event);
+        };
         let form = self
             .form_of(&text_of)
             .unwrap_or_else(|| [&whole[..start], &whole[end..]].concat().into());
         let text = whole[start..end].to_owned();
         let ends = vec![text.len() as u32];
-        self.push(
-            at,
-            Content::Deltas(Box::new(Deltas { text_of, form, place: start, text, ends })),
-        );
-        Some(Joined { numbers: self.newest..=self.newest, text: whole.into() })
+        let deltas = Box::new(Deltas { text_of, form, place: start, text, ends });
+        self.push(at, origin, Content::Deltas(deltas));
+        Some(Joined { numbers: self.newest..=self.newest, origin, text: whole.into() })
     }
 
     /// The form of the deltas before, if they are of the same text.
@@ -188,14 +215,14 @@ impl Kept {
         }
     }
 
-    fn push(&mut self, came: Instant, content: Content) {
+    fn push(&mut self, came: Instant, origin: Origin, content: Content) {
         if let Some(Piece { content: Content::Deltas(full), .. }) = self.list.back_mut() {
             full.text.shrink_to_fit();
             full.ends.shrink_to_fit();
         }
         self.newest += 1;
         self.bytes += content.bytes();
-        self.list.push_back(Piece { came, first: self.newest, content });
+        self.list.push_back(Piece { came, first: self.newest, origin, content });
     }
 
     /// Drops old events until there are at most `bytes`. The newest `count` stay otherwise.
@@ -249,15 +276,16 @@ impl Kept {
 impl Piece {
     /// What of it comes after the number `after`.
     fn after(&self, after: u64) -> Joined {
+        let origin = self.origin;
         match &self.content {
             Content::Whole(text) => {
                 let text = EventText::Kept(Arc::clone(text));
-                Joined { numbers: self.first..=self.first, text }
+                Joined { numbers: self.first..=self.first, origin, text }
             }
             Content::Deltas(deltas) => {
                 let skipped = (after + 1).saturating_sub(self.first);
                 let numbers = self.first + skipped..=self.first + deltas.ends.len() as u64 - 1;
-                Joined { numbers, text: deltas.event(skipped as usize).into() }
+                Joined { numbers, origin, text: deltas.event(skipped as usize).into() }
             }
         }
     }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use myclaw_delivery::ledger::now_ms;
-use myclaw_delivery::rows::MessageId;
-use myclaw_engine::AgentRunEvent;
-use myclaw_llm::StreamEvent;
-use serde::Serialize;
+use myclaw_delivery::rows::{MessageId, MessageState};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use super::seen::{Arriving, Seen};
 
 /// Most bytes of text that are kept of a message that arrives, and of a tool's result.
 const MOST_TEXT: usize = 1024 * 1024;
@@ -19,7 +19,7 @@ const MOST_WAITING: usize = 256;
 const MOST_REPORTS: usize = 20;
 
 /// The state of a session's current work.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Live {
     /// Messages that no run has taken, the oldest first.
@@ -31,7 +31,7 @@ pub(crate) struct Live {
 }
 
 /// A message that was accepted.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WaitingMessage {
     pub(crate) message_id: MessageId,
@@ -42,7 +42,7 @@ pub(super) struct WaitingMessage {
 }
 
 /// A message that got a report instead of an answer.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Report {
     pub(crate) message_id: MessageId,
@@ -53,7 +53,7 @@ pub(super) struct Report {
     pub(crate) ts: u64,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Step {
     model: Option<String>,
@@ -64,7 +64,7 @@ struct Step {
     tools: Vec<LiveTool>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 enum Block {
     Text { text: String },
@@ -72,7 +72,7 @@ enum Block {
     ToolCall { id: String, name: String },
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct LiveTool {
     tool_call_id: String,
@@ -86,7 +86,7 @@ struct LiveTool {
     end: Option<ToolEnd>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ToolEnd {
     duration_ms: u64,
@@ -111,8 +111,22 @@ impl Live {
         }
     }
 
+    /// Notes how a message with this text ended.
+    pub(super) fn ended(&mut self, id: &MessageId, text: String, state: &MessageState) {
+        match state {
+            MessageState::Reported { class, message, .. } => self.reported(Report {
+                message_id: id.clone(),
+                text,
+                class: class.clone(),
+                message: message.clone(),
+                ts: now_ms(),
+            }),
+            _ => self.answered(id),
+        }
+    }
+
     /// Notes that a message is answered.
-    pub(super) fn answered(&mut self, id: &MessageId) {
+    fn answered(&mut self, id: &MessageId) {
         self.waiting.retain(|message| message.message_id != *id);
     }
 
@@ -126,15 +140,13 @@ impl Live {
     }
 
     /// Notes an event of a run.
-    pub(super) fn heed(&mut self, event: &AgentRunEvent) {
+    pub(super) fn heed(&mut self, event: Seen<'_>) {
         match event {
-            AgentRunEvent::RunStart { .. } => self.step = Some(Step::default()),
-            AgentRunEvent::RunEnd { .. } => self.step = None,
-            AgentRunEvent::Taken { ids, .. } => {
-                let is_taken = |message: &WaitingMessage| {
-                    ids.iter().any(|id| id.as_str() == message.message_id.as_str())
-                };
-                self.waiting.retain(|message| !is_taken(message));
+            Seen::RunStart => self.step = Some(Step::default()),
+            Seen::RunEnd => self.step = None,
+            Seen::Taken { ids } => {
+                self.waiting
+                    .retain(|message| !ids.iter().any(|id| *id == message.message_id.as_str()));
             }
             event => {
                 if let Some(step) = &mut self.step {
@@ -143,35 +155,56 @@ impl Live {
             }
         }
     }
+
+    /// Whether a run goes on.
+    pub(super) fn is_running(&self) -> bool {
+        self.step.is_some()
+    }
+
+    /// Takes over what the gateway knows that has the session. Gives the messages that have an end there.
+    pub(super) fn adopt(&mut self, other: Self) -> VecDeque<Report> {
+        (self.step, self.waiting) = (other.step, other.waiting);
+        other.reports
+    }
+
+    /// The messages that wait.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &MessageId> {
+        self.waiting.iter().map(|message| &message.message_id)
+    }
+
+    /// The text of a message that waits.
+    pub(super) fn waiting_text(&self, id: &MessageId) -> Option<&str> {
+        let message = self.waiting.iter().find(|message| message.message_id == *id)?;
+        Some(&message.text)
+    }
 }
 
 impl Step {
-    fn heed(&mut self, event: &AgentRunEvent) {
+    fn heed(&mut self, event: Seen<'_>) {
         match event {
-            AgentRunEvent::LlmStart { provider, model, .. } => {
+            Seen::LlmStart { provider, model } => {
                 let model = Some(format!("{provider}/{model}"));
                 *self = Self { model, ..Self::default() };
             }
-            AgentRunEvent::LlmStream { event } => self.arrives(event),
-            AgentRunEvent::LlmEnd { .. } => self.is_complete = true,
-            AgentRunEvent::ToolStart { tool_name, tool_call_id, arguments }
+            Seen::LlmStream { event } => self.arrives(event),
+            Seen::LlmEnd => self.is_complete = true,
+            Seen::ToolStart { tool_name, tool_call_id, arguments }
                 if self.tools.len() < MOST_PARTS =>
             {
                 self.tools.push(LiveTool {
-                    tool_call_id: tool_call_id.clone(),
-                    tool_name: tool_name.clone(),
-                    arguments: arguments.clone(),
+                    tool_call_id: tool_call_id.into_owned(),
+                    tool_name: tool_name.into_owned(),
+                    arguments: arguments.into_owned(),
                     started_at: now_ms(),
                     text: String::new(),
                     end: None,
                 });
             }
-            AgentRunEvent::ToolExecutionUpdate { tool_call_id, text, .. } => {
-                self.tool_says(tool_call_id, text, None);
+            Seen::ToolExecutionUpdate { tool_call_id, text } => {
+                self.tool_says(&tool_call_id, &text, None);
             }
-            AgentRunEvent::ToolEnd { tool_call_id, duration_ms, is_error, text, .. } => {
-                let end = ToolEnd { duration_ms: *duration_ms, is_error: *is_error };
-                self.tool_says(tool_call_id, text, Some(end));
+            Seen::ToolEnd { tool_call_id, duration_ms, is_error, text } => {
+                self.tool_says(&tool_call_id, &text, Some(ToolEnd { duration_ms, is_error }));
             }
             _ => {}
         }
@@ -186,26 +219,27 @@ impl Step {
         }
     }
 
-    fn arrives(&mut self, event: &StreamEvent) {
+    fn arrives(&mut self, event: Arriving<'_>) {
         match event {
             // Another attempt begins the message anew.
-            StreamEvent::Start => self.blocks.clear(),
-            StreamEvent::TextDelta { index, delta } => {
-                let block = self.block(*index, || Block::Text { text: String::new() });
+            Arriving::Start => self.blocks.clear(),
+            Arriving::TextDelta { index, delta } => {
+                let block = self.block(index, || Block::Text { text: String::new() });
                 if let Some(Block::Text { text }) = block {
-                    append(text, delta);
+                    append(text, &delta);
                 }
             }
-            StreamEvent::ThinkingDelta { index, delta } => {
-                let block = self.block(*index, || Block::Thinking { text: String::new() });
+            Arriving::ThinkingDelta { index, delta } => {
+                let block = self.block(index, || Block::Thinking { text: String::new() });
                 if let Some(Block::Thinking { text }) = block {
-                    append(text, delta);
+                    append(text, &delta);
                 }
             }
-            StreamEvent::ToolCallStart { index, id, name } => {
-                self.block(*index, || Block::ToolCall { id: id.clone(), name: name.clone() });
+            Arriving::ToolCallStart { index, id, name } => {
+                let (id, name) = (id.into_owned(), name.into_owned());
+                self.block(index, || Block::ToolCall { id, name });
             }
-            _ => {}
+            Arriving::Other => {}
         }
     }
 

@@ -69,7 +69,7 @@ fn old_events_of_quiet_sessions_go() {
     assert_eq!(texts(hub.since("quiet", quiet)).1, ["1"]);
     let too_late = Instant::now() + KEPT + SWEEP;
     hub.with("busy", |busy| busy.kept = Kept::after(busy.kept.newest() - 1));
-    hub.with("busy", |busy| busy.kept.add(too_late, &2));
+    hub.with("busy", |busy| busy.kept.add(too_late, Origin::Here, &2));
     hub.sweep(too_late);
     assert_eq!(hub.since("quiet", quiet), Since::Gap(quiet + 1));
     assert_eq!(texts(hub.since("busy", busy)).1, ["2"]);

@@ -89,6 +89,8 @@ pub(crate) struct Tokens {
     clients: Mutex<ClientToken>,
     /// That of programs of this user, which find it in the gateway's directory. It holds as long as the process runs.
     own: GatewayToken,
+    /// That of the other gateways on the store.
+    gateways: Option<GatewayToken>,
 }
 
 struct ClientToken {
@@ -98,9 +100,17 @@ struct ClientToken {
 }
 
 impl Tokens {
-    pub(crate) fn new(clients: GatewayToken, own: GatewayToken) -> Self {
+    pub(crate) fn new(
+        clients: GatewayToken,
+        own: GatewayToken,
+        gateways: Option<GatewayToken>,
+    ) -> Self {
         let replaced = CancellationToken::new();
-        Self { clients: Mutex::new(ClientToken { token: clients, replaced }), own }
+        Self { clients: Mutex::new(ClientToken { token: clients, replaced }), own, gateways }
+    }
+
+    fn is_of_gateways(&self, presented: &str) -> bool {
+        self.gateways.as_ref().is_some_and(|token| token.is(presented))
     }
 
     fn accept(&self, presented: &str) -> bool {
@@ -135,19 +145,29 @@ pub(super) enum Presented {
 impl Server {
     /// Looks for the token in the headers.
     pub(super) fn presented(&self, headers: &HeaderMap) -> Presented {
-        let Some(value) = headers.get(AUTHORIZATION) else { return Presented::Nothing };
-        let token = value.to_str().ok().and_then(|value| {
-            let (scheme, token) = value.split_once(' ')?;
-            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-        });
-        token.map_or(Presented::Wrong, |token| self.who(token))
+        if !headers.contains_key(AUTHORIZATION) {
+            return Presented::Nothing;
+        }
+        if self.is_gateway(headers) {
+            // It holds as long as this process runs.
+            let gone = CancellationToken::new();
+            let login = Login { scope: Scope::Owner, device: None, is_gateway: true, gone };
+            return Presented::Right(login);
+        }
+        bearer(headers).map_or(Presented::Wrong, |token| self.who(token))
     }
 
-    /// Who has this token.
+    /// Whether another gateway on the store asks, which is no browser: it knows this one by the name that is in the store.
+    fn is_gateway(&self, headers: &HeaderMap) -> bool {
+        bearer(headers).is_some_and(|token| self.tokens.is_of_gateways(token))
+    }
+
+    /// Who has this token: a client. Gateways show theirs in a header.
     pub(super) fn who(&self, token: &str) -> Presented {
         if self.tokens.accept(token) {
             let gone = self.tokens.replaced();
-            return Presented::Right(Login { scope: Scope::Owner, device: None, gone });
+            let login = Login { scope: Scope::Owner, device: None, is_gateway: false, gone };
+            return Presented::Right(login);
         }
         let devices = &self.nodes.devices;
         match devices.who(token) {
@@ -230,7 +250,7 @@ async fn checked(
     let front = server.front();
     let headers = request.headers();
     let is_own_target = front.is_own_target(request.uri(), link, caller);
-    if !is_own_target || !front.is_asked(headers, link, caller) {
+    if !is_own_target || !front.is_asked(headers, link, caller) && !server.is_gateway(headers) {
         let message = "the host of the request is not this gateway; use its address with its port, or name the host in \
                        gateway.allowedHosts";
         return error(StatusCode::MISDIRECTED_REQUEST, "host", message);
@@ -278,6 +298,10 @@ async fn let_in(login: Login, mut request: Request, next: Next) -> Response {
     if let Err(refusal) = scope::check(login.scope, request.method(), path) {
         return *refusal;
     }
+    if login.is_gateway && path != Some(SOCKET_PATH) {
+        let message = "the token of a gateway is for /ws; use the token of a client or of a device";
+        return error(StatusCode::FORBIDDEN, "scope", message);
+    }
     // A device that revokes itself reads whether that is stored.
     if path == Some(CHANGE_PATH) {
         request.extensions_mut().insert(login);
@@ -298,6 +322,12 @@ async fn let_in(login: Login, mut request: Request, next: Next) -> Response {
     }
     response
         .map(|body| Body::from_stream(body.into_data_stream().take_until(gone.cancelled_owned())))
+}
+
+/// The token in the headers.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 fn too_many() -> Response {

@@ -137,6 +137,7 @@ impl Server {
         let Source { route, id: source_id } = source;
         let (key, _) = self.delivery.session(&session)?;
         // Before the message is stored: nothing of its answer is missed.
+        self.relay.join(key.as_str()).await;
         let watching = self.hub.watch(key.as_str());
         let images = pictures(question.pictures).await?;
         let text = question.text;

@@ -180,7 +180,7 @@ pub(super) async fn abort(
     State(server): State<Arc<Server>>,
     Path(session): Path<String>,
 ) -> Result<Json<Value>, GatewayError> {
-    Ok(Json(json!({"aborted": server.delivery.abort(&session)?})))
+    Ok(Json(json!({"aborted": server.delivery.abort(&session).await?})))
 }
 
 pub(super) async fn sessions(
@@ -277,7 +277,7 @@ impl Server {
     pub(super) async fn approvals(&self, session: Option<&str>) -> Result<Value, GatewayError> {
         let key = session.map(|name| self.delivery.session(name)).transpose()?;
         let key = key.as_ref().map(|(key, _)| key.as_str());
-        let open = self.delivery.questions().list(key);
+        let open = self.delivery.open_questions(key).await;
         Ok(json!({"approvals": open, "answered": self.delivery.answered().list().await?}))
     }
 
@@ -289,8 +289,8 @@ impl Server {
         login: &Login,
     ) -> Result<Value, GatewayError> {
         let answer = given.answer;
-        let answered = self.delivery.questions().answer(id, given, login.label());
-        let question = answered.map_err(|error| match error {
+        let answered = self.delivery.answer_question(id, given, login.label()).await?;
+        answered.map_err(|error| match error {
             AnswerError::NoQuestion => GatewayError::NotFound(
                 "no question with this id waits: it was answered, its time is over, or the run has ended".to_owned(),
             ),
@@ -300,7 +300,6 @@ impl Server {
                     .to_owned(),
             ),
         })?;
-        self.delivery.answered().note(&question, answer, &login.label()).await?;
         Ok(json!({"id": id, "answer": answer}))
     }
 
@@ -333,7 +332,7 @@ impl Server {
         let reports = self.reports(&messages).await?;
         Ok(json!({
             "session": key.as_str(),
-            "busy": is_busy,
+            "busy": is_busy || self.hub.is_running(key.as_str()),
             "stream": self.hub.stream(),
             "sequence": newest,
             "until": until,

@@ -76,8 +76,8 @@ impl Server {
         if query.is_none() {
             self.prepare_search();
         }
-        let working = self.delivery.working();
-        let questions = self.delivery.questions().list(None);
+        let working = self.delivery.all_working().await;
+        let questions = self.delivery.open_questions(None).await;
         let agent = self.delivery.config().default_agent_id().to_string();
         self.with_sessions(move |catalog| {
             let (found, total) = match &query {
@@ -89,7 +89,7 @@ impl Server {
             };
             let rows = found.into_iter().map(|(session, snippet)| {
                 let key = session.key.as_str();
-                let asks = questions.iter().filter(|question| question.is_of(key)).count();
+                let asks = questions.iter().filter(|question| is_of(question, key)).count();
                 let extra = session.entry.extra.as_ref();
                 let about = About::from_extra(extra);
                 let automatic = if about.title.is_some() { None } else { indexed_title(extra) };
@@ -281,6 +281,12 @@ fn latest(
     }
     pinned.append(&mut others);
     Ok((pinned, total))
+}
+
+/// Whether a question is one of this session, or of one that works on its behalf.
+fn is_of(question: &Value, key: &str) -> bool {
+    let mut above = question["onBehalfOf"].as_array().into_iter().flatten();
+    question["session"] == key || above.any(|session| session == key)
 }
 
 type Found = (IndexedSession, Option<Value>);

@@ -1,5 +1,6 @@
 //! The WebSocket: requests with ids, responses, and the numbered events of the sessions that a client watches.
 
+mod gateways;
 mod line;
 mod params;
 mod watched;
@@ -22,6 +23,7 @@ use myclaw_delivery::questions::FullAnswer;
 use myclaw_delivery::rows::Origin;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::answer::{class_of, error, message as message_object};
 use super::attachments::attached;
@@ -35,7 +37,7 @@ use crate::devices::Login;
 use crate::hub::{Watcher, Watching};
 use line::{Line, Received};
 use params::{Params, missing};
-use watched::Watched;
+use watched::{Reader, Watched};
 
 /// Where it is asked for.
 const PATH: &str = "/ws";
@@ -97,7 +99,8 @@ pub(super) async fn upgrade(
     }
     let upgrade = upgrade.max_message_size(MAX_BODY).max_frame_size(MAX_BODY);
     upgrade.read_buffer_size(READ_BYTES).on_upgrade(async move |socket| {
-        let line = Arc::new(Line::default());
+        let is_gateway = login.as_ref().is_some_and(|login| login.is_gateway);
+        let line = Arc::new(Line::new(is_gateway));
         let client = Client {
             server,
             address: caller.address,
@@ -160,7 +163,11 @@ impl Client {
         }
         let mut last_heard = Instant::now();
         let mut ping = tokio::time::interval(PING);
-        let stop = self.server.stop.clone();
+        // Other gateways see the end of the turns that a gateway that stops still waits for.
+        let stop = match login.is_gateway {
+            true => CancellationToken::new(),
+            false => self.server.stop.clone(),
+        };
         // Made once: to wait anew for each event would cost more than to send it.
         let (mut stopping, mut gone) = (pin!(stop.cancelled()), pin!(login.gone.cancelled()));
         let mut breath = pin!(tokio::time::sleep(BREATH));
@@ -347,6 +354,9 @@ impl Client {
         params: Value,
     ) -> Result<Value, GatewayError> {
         let Some(login) = self.login.clone() else { return Err(GatewayError::Stopping) };
+        if login.is_gateway {
+            return self.serve_gateway(method, params).await;
+        }
         scope::check_method(login.scope, method)?;
         let params = if params.is_null() { json!({}) } else { params };
         let params: Params = serde_json::from_value(params)
@@ -364,12 +374,12 @@ impl Client {
                 let accepted = delivery.accept_from(new, Origin::default(), files).await?;
                 message_object(delivery, &accepted.id, &accepted.row).await
             }
-            "abort" => Ok(json!({"aborted": delivery.abort(&session)?})),
+            "abort" => Ok(json!({"aborted": delivery.abort(&session).await?})),
             "history" => {
                 let range = HistoryRange { limit: params.limit, before: params.before };
                 server.history(&session, range).await
             }
-            "watch" => self.watch(&session, &params),
+            "watch" => self.watch(&session, &params).await,
             "unwatch" => {
                 let (key, _) = delivery.session(&session)?;
                 let watched = self.watched.remove(key.as_str()).is_some();
@@ -390,12 +400,13 @@ impl Client {
     }
 
     /// Begins to send the events of a session: those after `after`, if they are of this process and still kept.
-    fn watch(&mut self, session: &str, params: &Params) -> Result<Value, GatewayError> {
+    async fn watch(&mut self, session: &str, params: &Params) -> Result<Value, GatewayError> {
         let (key, is_busy) = self.server.delivery.session(session)?;
         if self.watched.len() >= MOST_WATCHED && !self.watched.contains_key(key.as_str()) {
             let why = format!("a connection watches at most {MOST_WATCHED} sessions; unwatch one");
             return Err(GatewayError::Unusable(why));
         }
+        self.server.relay.join(key.as_str()).await;
         let hub = &self.server.hub;
         let Watching { newest, live, news } = hub.watch_with(key.as_str(), self.watcher());
         let is_same_stream = params.stream.as_deref().is_none_or(|stream| stream == hub.stream());
@@ -404,17 +415,17 @@ impl Client {
         if let Some(line) = self.line.upgrade() {
             line.wake.notify_one();
         }
-        let watched = Watched::new(key.as_str(), after.unwrap_or(newest), news);
+        let watched = Watched::new(key.as_str(), after.unwrap_or(newest), news, Reader::Client);
         self.watched.insert(key.as_str().to_owned(), watched);
         Ok(json!({
             "session": key.as_str(),
-            "busy": is_busy,
+            "busy": is_busy || self.server.hub.is_running(key.as_str()),
             "mode": self.server.delivery.mode(session)?,
             "stream": self.server.hub.stream(),
             "sequence": after.unwrap_or(newest),
             "resumed": after.is_some(),
             "live": live,
-            "approvals": self.server.delivery.questions().list(Some(key.as_str())),
+            "approvals": self.server.delivery.open_questions(Some(key.as_str())).await,
         }))
     }
 

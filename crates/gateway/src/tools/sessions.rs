@@ -110,7 +110,7 @@ impl Call<'_> {
             )));
         }
         for child in &running {
-            self.delivery.abort(&child.session)?;
+            self.delivery.abort(&child.session).await?;
         }
         let sessions: Vec<&str> = running.iter().map(|child| child.session.as_str()).collect();
         Ok(json!({"stopped": sessions, "note": "a message will tell you how each ended"}))

@@ -250,8 +250,9 @@ impl OtherEnd {
                 None
             }
             ("gap", _) => {
-                self.sequence = frame["sequence"].as_u64();
-                history()
+                // What goes on is in the answer, and the rest in the history.
+                self.sequence = None;
+                Some(self.watch())
             }
             ("response", WATCH) if frame["ok"] == true => {
                 let state = frame["result"].take();

@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use myclaw_agent::approvals::{Question, run_instead};
-use myclaw_engine::{AlwaysScope, Mode};
+use myclaw_engine::Mode;
+use myclaw_gateway_client::{Lacking, TakeUp};
 use myclaw_session::TAKEN_IDS;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::command::{self, Command};
 use super::link::{Link, News};
+use super::question::{params_of, read_question};
 use super::{Talk, show_sessions, text};
 use crate::display::Display;
 use crate::shown::Shown;
@@ -58,6 +58,8 @@ pub(super) struct View {
     live: Value,
     /// Whether text of the present turn was shown, so that the gateway's answer is not needed.
     has_text: bool,
+    /// The text of the message that arrives.
+    arriving: TakeUp,
     /// Whether a model was called in the present run: messages that it takes from then on came in between.
     has_called: bool,
     /// The permission mode.
@@ -264,8 +266,9 @@ impl View {
                     display.show(Shown::Line(Style::Bold, format!("> {}", first_line(content))))
                 }
                 "assistant" if !content.is_empty() => {
-                    self.has_text = true;
-                    display.show(Shown::Text(content.to_owned()));
+                    self.arriving.run_begins();
+                    self.show_text(content, display);
+                    self.arriving.is_whole();
                     display.show(Shown::TextEnd);
                 }
                 "tool" => {
@@ -291,9 +294,9 @@ impl View {
         let step = self.live.take();
         if step["isComplete"] != true {
             let blocks = step["blocks"].as_object().into_iter().flatten();
+            self.arriving.run_begins();
             for (_, block) in blocks.filter(|(_, block)| block["type"] == "text") {
-                self.has_text = true;
-                display.show(Shown::Text(text(block, "text").to_owned()));
+                self.show_text(text(block, "text"), display);
             }
         }
         for tool in
@@ -305,10 +308,24 @@ impl View {
         }
     }
 
+    /// Shows what is not on the screen yet of the text that arrives.
+    fn show_text(&mut self, more: &str, display: &Display) {
+        self.has_text = true;
+        match self.arriving.arrives(more) {
+            Lacking::Nothing => {}
+            Lacking::More(more) => display.show(Shown::Text(more)),
+            Lacking::Anew(all) => {
+                display.show(Shown::TextEnd);
+                display.show(Shown::Text(all));
+            }
+        }
+    }
+
     fn event(&mut self, event: &Value, link: &Link, display: &Display) {
         match text(event, "type") {
             "run_start" => {
                 (self.is_busy, self.has_text, self.has_called) = (true, false, false);
+                self.arriving.run_begins();
             }
             "run_end" => {
                 self.is_busy = false;
@@ -329,6 +346,7 @@ impl View {
                     .filter_map(Value::as_str)
                     .collect();
                 self.waiting.retain(|(id, _)| !ids.contains(&id.as_str()));
+                self.arriving.is_whole();
                 if self.has_called {
                     display.show(Shown::of_json(event));
                 }
@@ -361,9 +379,18 @@ impl View {
             }
             kind => {
                 self.has_called |= kind == "llm_start";
-                let shown = Shown::of_json(event);
-                self.has_text |= matches!(shown, Shown::Text(_) | Shown::Answer(_));
-                display.show(shown);
+                match kind {
+                    "llm_start" => self.arriving.call_begins(),
+                    "llm_end" => self.arriving.is_whole(),
+                    _ => {}
+                }
+                match Shown::of_json(event) {
+                    Shown::Text(more) => self.show_text(&more, display),
+                    shown => {
+                        self.has_text |= matches!(shown, Shown::Answer(_));
+                        display.show(shown);
+                    }
+                }
             }
         }
     }
@@ -447,39 +474,6 @@ impl View {
     /// All of the first question.
     pub(super) fn page(&self) -> Option<Vec<StyledLine>> {
         self.questions.front().map(|question| lines(&read_question(question)))
-    }
-}
-
-/// A question of a gateway, which may be of another version: what cannot be read is not shown, and not offered.
-fn read_question(question: &Value) -> Question {
-    fn list<T: DeserializeOwned>(value: &Value) -> Vec<T> {
-        serde_json::from_value(value.clone()).unwrap_or_default()
-    }
-    Question {
-        tool_name: text(question, "toolName").to_owned(),
-        reason: text(question, "reason").to_owned(),
-        shown: list(&question["shown"]),
-        changes: list(&question["changes"]),
-        always: list(&question["always"]),
-        ..Question::default()
-    }
-}
-
-/// An answer for the gateway; `None` if the question does not offer it, or if it asks to see the question.
-fn params_of(answer: ApprovalAnswer, question: &Question) -> Option<Value> {
-    match answer {
-        ApprovalAnswer::Once => Some(json!({"answer": "once"})),
-        ApprovalAnswer::Always(scope) if question.offers(scope) => {
-            let scope = scope.or_else(|| question.always.first().map(AlwaysScope::kind));
-            Some(json!({"answer": "always", "scope": scope}))
-        }
-        ApprovalAnswer::No(reason) => Some(json!({"answer": "no", "reason": reason})),
-        ApprovalAnswer::Instead(command) => {
-            Some(json!({"answer": "no", "reason": run_instead(&command)}))
-        }
-        ApprovalAnswer::Said(words) => Some(json!({"answer": "words", "words": words})),
-        ApprovalAnswer::Cancel => Some(json!({"answer": "cancel"})),
-        ApprovalAnswer::Always(_) | ApprovalAnswer::View => None,
     }
 }
 

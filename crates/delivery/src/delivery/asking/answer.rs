@@ -154,16 +154,36 @@ impl Delivery {
         route: &Route,
         by: String,
     ) -> Result<String, DeliveryError> {
+        if let Some(said) =
+            self.answer_in_chat_here(code, given.clone(), (route, by.clone())).await?
+        {
+            return Ok(said);
+        }
+        match self.answer_in_chat_elsewhere(code, &given, (route, &by)).await {
+            Some(said) => Ok(said),
+            None => self.no_question(code).await,
+        }
+    }
+
+    /// What is said to an answer to the question with this code; `None` if this process does not ask it.
+    pub async fn answer_in_chat_here(
+        &self,
+        code: &str,
+        given: FullAnswer,
+        (route, by): (&Route, String),
+    ) -> Result<Option<String>, DeliveryError> {
         let kind = given.answer;
         let answered = match self.give_now(code, given, route, &by) {
             Given::Answered(answered) => answered,
-            Given::Unseen => return Ok(format!("{UNSEEN} /question {code} shows the next page.")),
+            Given::Unseen => {
+                return Ok(Some(format!("{UNSEEN} /question {code} shows the next page.")));
+            }
         };
-        match answered {
+        let said = match answered {
             Ok(question) => {
                 let question = *question;
                 self.approvals.answered.note(&question, kind, &by).await?;
-                Ok(match kind {
+                match kind {
                     Answer::Once => "Approved: the call is made once.",
                     Answer::Always => {
                         "Approved: the call is made, and what this covers is not asked about again."
@@ -172,20 +192,21 @@ impl Delivery {
                     Answer::Words => "Answered.",
                     Answer::Cancel => "Closed without an answer.",
                 }
-                .to_owned())
+                .to_owned()
             }
             Err(AnswerError::NotOffered) => {
                 let wants_words =
                     self.question_of(code).is_some_and(|it| it.shown().wants.is_some());
-                Ok(match wants_words {
+                match wants_words {
                     true => {
                         format!("{WANTS_WORDS} /answer {code} and the answer, or /deny {code}.")
                     }
                     false => format!("{NOT_OFFERED} /approve {code}, or denied."),
-                })
+                }
             }
-            Err(AnswerError::NoQuestion) => self.no_question(code).await,
-        }
+            Err(AnswerError::NoQuestion) => return Ok(None),
+        };
+        Ok(Some(said))
     }
 
     fn give_now(&self, code: &str, given: FullAnswer, route: &Route, by: &str) -> Given {

@@ -27,7 +27,7 @@ fn of_run(kind: AgentRunEvent) -> RunEvent {
 
 fn shown(since: Since) -> Shown {
     let Since::Events(events) = since else { unreachable!("a gap: {since:?}") };
-    let show = |Joined { numbers, text }: Joined| {
+    let show = |Joined { numbers, text, .. }: Joined| {
         let event: Value = serde_json::from_str(&text).unwrap();
         let said = match event.get("event") {
             Some(event) => json!([event["type"], event["index"], event["delta"]]),
@@ -54,8 +54,8 @@ fn neighbours_of_one_text_become_one_event_and_are_read_from_each_of_them_on() {
     let said = ["a\"b", "\\", "", "\n\u{1F600}é", "\"delta\":\""];
     add(&mut kept, &said.map(|text| delta(0, text)));
     add(&mut kept, &[delta(1, "next"), thought(1, "hm"), thought(1, "m")]);
-    kept.add(Instant::now(), &json!({"type": "other", "delta": "x"})).unwrap();
-    kept.add(Instant::now(), &json!({"type": "other", "delta": "y"})).unwrap();
+    kept.add(Instant::now(), Origin::Here, &json!({"type": "other", "delta": "x"})).unwrap();
+    kept.add(Instant::now(), Origin::Here, &json!({"type": "other", "delta": "y"})).unwrap();
     add(&mut kept, &[delta(1, "back"), delta(1, "!")]);
     let rest = [
         (12..=12, json!(["text_delta", 1, "next"])),

@@ -183,6 +183,7 @@ impl Backend for Turns {
     fn watch<'a>(&'a self, turn: &'a Turn) -> BoxFuture<'a, Result<Box<dyn Watch>, String>> {
         Box::pin(async move {
             let (message, _, key) = self.row(turn).await?;
+            self.server.relay.join(key.as_str()).await;
             let watching = self.server.hub.watch(key.as_str());
             let server = Arc::clone(&self.server);
             Ok(Box::new(Changes { server, message, key, watching }) as Box<dyn Watch>)

@@ -231,7 +231,7 @@ impl Server {
         let begun = Instant::now();
         while is_open && begun.elapsed() < CANCEL_PATIENCE {
             // The run of a message that was stored a moment ago may not have begun.
-            self.delivery.abort(&row.session)?;
+            self.delivery.abort(&row.session).await?;
             let now = self.delivery.outcome(message, tokio::time::sleep(CANCEL_AGAIN)).await?;
             is_open = now.is_some_and(|row| row.state == MessageState::Open);
         }

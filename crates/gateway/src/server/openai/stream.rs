@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::Stream;
 use myclaw_delivery::rows::MessageId;
+use myclaw_gateway_client::{Lacking, TakeUp};
 use myclaw_llm::ToolCall;
 use myclaw_session::SessionKey;
 use serde_json::Value;
@@ -20,6 +21,10 @@ use crate::server::Server;
 const MOST_PIECES: usize = 64;
 /// Between the texts of two model calls.
 const BETWEEN: &str = "\n\n";
+
+/// What is in the events that count.
+const WANTED: [&str; 6] =
+    ["text_delta", "\"taken\"", "\"run_start\"", "\"llm_start\"", "\"llm_end\"", "\"done\""];
 
 /// A part of a stream.
 #[derive(Debug)]
@@ -58,7 +63,11 @@ struct Collector {
     /// Whether the run has taken the message.
     is_taken: bool,
     /// The text of the current model call that was sent.
-    step: String,
+    step: TakeUp,
+    /// Whether text of it was missed.
+    has_gap: bool,
+    /// Whether the call has ended.
+    is_over: bool,
     has_sent: bool,
     /// Whether the text is sent only when it is whole: JSON has nothing before it.
     is_withheld: bool,
@@ -69,9 +78,7 @@ impl Collector {
     /// The text that an event adds.
     fn heed(&mut self, event: &str) -> Option<String> {
         // Most events are deltas of other kinds; they are not parsed.
-        let is_wanted = ["text_delta", "\"taken\"", "\"llm_start\"", "\"done\""]
-            .iter()
-            .any(|name| event.contains(name));
+        let is_wanted = WANTED.iter().any(|name| event.contains(name));
         if !is_wanted {
             return None;
         }
@@ -82,18 +89,37 @@ impl Collector {
                 self.is_taken |= ids.iter().any(|id| id.as_str() == Some(self.message.as_str()));
                 None
             }
+            "run_start" => {
+                self.step.run_begins();
+                None
+            }
             "llm_start" => {
-                self.step.clear();
+                // That of a call that broke off is said again.
+                if self.is_over {
+                    self.step.is_whole();
+                }
+                self.step.call_begins();
+                (self.has_gap, self.is_over) = (false, false);
+                None
+            }
+            "llm_end" => {
+                self.is_over = true;
                 None
             }
             "llm_stream"
-                if self.is_taken && !self.is_withheld && event["event"]["type"] == "text_delta" =>
+                if self.is_taken
+                    && !self.is_withheld
+                    && !self.has_gap
+                    && event["event"]["type"] == "text_delta" =>
             {
-                let delta = event["event"]["delta"].as_str()?;
-                let between = if self.step.is_empty() && self.has_sent { BETWEEN } else { "" };
-                self.step.push_str(delta);
+                let is_first = self.step.shown().is_empty();
+                let between = if is_first && self.has_sent { BETWEEN } else { "" };
                 self.has_sent = true;
-                Some(format!("{between}{delta}"))
+                match self.step.arrives(event["event"]["delta"].as_str()?) {
+                    Lacking::Nothing => None,
+                    Lacking::More(more) => Some(format!("{between}{more}")),
+                    Lacking::Anew(all) => Some(format!("{BETWEEN}{all}")),
+                }
             }
             "done" if self.is_taken => {
                 let usage = &event["result"]["usage"];
@@ -117,7 +143,7 @@ impl Collector {
             return None;
         }
         // Parts of an answer are trimmed.
-        let sent = self.step.trim_end();
+        let sent = self.step.shown().trim_end();
         match answer.strip_prefix(sent).or_else(|| answer.strip_prefix(sent.trim_start())) {
             Some("") => None,
             Some(rest) if self.has_sent && !sent.is_empty() => Some(rest.to_owned()),
@@ -138,9 +164,17 @@ pub(in crate::server) fn pieces(
     let (sender, receiver) = mpsc::channel(MOST_PIECES);
     tokio::spawn(async move {
         let Watching { newest: mut sent, mut news, .. } = watching;
-        let (step, id) = (String::new(), message.clone());
-        let mut collector =
-            Collector { message, is_taken: false, step, has_sent: false, is_withheld, usage: None };
+        let id = message.clone();
+        let mut collector = Collector {
+            message,
+            is_taken: false,
+            step: TakeUp::default(),
+            has_gap: false,
+            is_over: false,
+            has_sent: false,
+            is_withheld,
+            usage: None,
+        };
         let answer = server.reply(&id);
         tokio::pin!(answer);
         let answer = loop {
@@ -165,7 +199,7 @@ pub(in crate::server) fn pieces(
                         }
                     }
                 }
-                Since::Gap(now) => sent = now,
+                Since::Gap(now) => (sent, collector.has_gap) = (now, true),
             }
             if let Some(answer) = answer {
                 break answer;

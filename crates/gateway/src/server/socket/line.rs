@@ -29,14 +29,19 @@ use crate::hub::{Joined, Watcher};
 pub(super) type Received = Option<Result<Message, axum::Error>>;
 
 /// Where a client is while its task waits.
-#[derive(Default)]
 pub(super) struct Line {
+    is_gateway: bool,
     waiting: Mutex<Option<Box<Client>>>,
     /// Notified of events that were not written.
     pub(super) wake: Notify,
 }
 
 impl Line {
+    /// `is_gateway` says that the client is another gateway on the store.
+    pub(super) fn new(is_gateway: bool) -> Self {
+        Self { is_gateway, waiting: Mutex::default(), wake: Notify::new() }
+    }
+
     /// Parks the client while its task waits.
     pub(super) fn park(&self, client: Box<Client>) {
         *self.waiting.lock() = Some(client);
@@ -58,6 +63,10 @@ impl Line {
 }
 
 impl Watcher for Line {
+    fn is_gateway(&self) -> bool {
+        self.is_gateway
+    }
+
     fn wake(&self) {
         self.wake.notify_one();
     }
@@ -98,7 +107,11 @@ impl Watched {
         if !matches!(socket.as_mut().poll_ready(&mut context), Poll::Ready(Ok(()))) {
             return false;
         }
-        let frame = Message::text(self.frame(event));
+        let Some(frame) = self.frame(event) else {
+            self.sent = *event.numbers.end();
+            return true;
+        };
+        let frame = Message::text(frame);
         if socket.as_mut().start_send(frame).is_err() {
             return false;
         }

@@ -6,7 +6,14 @@ use std::sync::atomic::AtomicU64;
 
 use serde_json::{Value, json};
 
-use crate::hub::{Hub, Joined, Since};
+use crate::hub::{Hub, Joined, Origin, Since};
+
+/// Who reads the frames.
+pub(super) enum Reader {
+    Client,
+    /// Another gateway, with the number of this gateway's claim of the session at the moment.
+    Gateway(Box<dyn Fn() -> Option<u64> + Send + Sync>),
+}
 
 /// A session that a client watches.
 pub(super) struct Watched {
@@ -16,11 +23,12 @@ pub(super) struct Watched {
     pub(super) newest: Arc<AtomicU64>,
     /// The session's key, as JSON.
     name: Box<str>,
+    reader: Reader,
 }
 
 impl Watched {
-    pub(super) fn new(session: &str, sent: u64, newest: Arc<AtomicU64>) -> Self {
-        Self { sent, newest, name: Value::from(session).to_string().into() }
+    pub(super) fn new(session: &str, sent: u64, newest: Arc<AtomicU64>, reader: Reader) -> Self {
+        Self { sent, newest, name: Value::from(session).to_string().into(), reader }
     }
 
     /// The frames that the client lacks.
@@ -28,7 +36,7 @@ impl Watched {
         match hub.since(session, self.sent) {
             Since::Events(events) => {
                 self.sent = events.last().map_or(self.sent, |newest| *newest.numbers.end());
-                events.iter().map(|event| self.frame(event)).collect()
+                events.iter().filter_map(|event| self.frame(event)).collect()
             }
             Since::Gap(now) => {
                 self.sent = now;
@@ -38,8 +46,14 @@ impl Watched {
         }
     }
 
-    /// The frame of an event, which is JSON already.
-    pub(super) fn frame(&self, Joined { numbers, text }: &Joined) -> String {
+    /// The frame of an event, which is JSON already. `None` if the reader does not get it: a gateway has what happens
+    /// elsewhere from there, and a run is shown only by the gateway that has the session.
+    pub(super) fn frame(&self, Joined { numbers, origin, text }: &Joined) -> Option<String> {
+        let epoch = match (&self.reader, origin) {
+            (Reader::Client, _) | (Reader::Gateway(_), Origin::Here) => None,
+            (Reader::Gateway(epoch), Origin::Run) => Some(epoch()?),
+            (Reader::Gateway(_), Origin::Elsewhere) => return None,
+        };
         // All of it, with the longest numbers: it never grows.
         let mut frame = String::with_capacity(text.len() + self.name.len() + 128);
         frame.push_str(r#"{"type":"event","session":"#);
@@ -49,9 +63,12 @@ impl Watched {
         if first != last {
             let _ = write!(frame, r#","from":{first}"#);
         }
+        if let Some(epoch) = epoch {
+            let _ = write!(frame, r#","epoch":{epoch}"#);
+        }
         let _ = write!(frame, r#","sequence":{last},"event":"#);
         frame.push_str(text);
         frame.push('}');
-        frame
+        Some(frame)
     }
 }

@@ -1,0 +1,42 @@
+//! Questions of a gateway, and the answers to them.
+
+use myclaw_agent::approvals::{Question, run_instead};
+use myclaw_engine::AlwaysScope;
+use myclaw_front::approval::ApprovalAnswer;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::text;
+
+/// A question of a gateway, which may be of another version: what cannot be read is not shown, and not offered.
+pub(super) fn read_question(question: &Value) -> Question {
+    fn list<T: DeserializeOwned>(value: &Value) -> Vec<T> {
+        serde_json::from_value(value.clone()).unwrap_or_default()
+    }
+    Question {
+        tool_name: text(question, "toolName").to_owned(),
+        reason: text(question, "reason").to_owned(),
+        shown: list(&question["shown"]),
+        changes: list(&question["changes"]),
+        always: list(&question["always"]),
+        ..Question::default()
+    }
+}
+
+/// An answer for the gateway; `None` if the question does not offer it, or if it asks to see the question.
+pub(super) fn params_of(answer: ApprovalAnswer, question: &Question) -> Option<Value> {
+    match answer {
+        ApprovalAnswer::Once => Some(json!({"answer": "once"})),
+        ApprovalAnswer::Always(scope) if question.offers(scope) => {
+            let scope = scope.or_else(|| question.always.first().map(AlwaysScope::kind));
+            Some(json!({"answer": "always", "scope": scope}))
+        }
+        ApprovalAnswer::No(reason) => Some(json!({"answer": "no", "reason": reason})),
+        ApprovalAnswer::Instead(command) => {
+            Some(json!({"answer": "no", "reason": run_instead(&command)}))
+        }
+        ApprovalAnswer::Said(words) => Some(json!({"answer": "words", "words": words})),
+        ApprovalAnswer::Cancel => Some(json!({"answer": "cancel"})),
+        ApprovalAnswer::Always(_) | ApprovalAnswer::View => None,
+    }
+}
