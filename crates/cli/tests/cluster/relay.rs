@@ -169,7 +169,7 @@ fn clients_of_all_gateways_see_a_turn_to_its_end_although_its_gateway_is_killed(
         screen.until(&mut near, |screen| !screen.text.is_empty()).await;
         let gap = killed.elapsed();
         eprintln!("the next delta came {gap:?} after the death of the holder");
-        assert!(gap < Duration::from_millis(LEASE_MS + 2_000), "the next delta came after {gap:?}");
+        assert!(gap < PATIENCE / 2, "the next delta came after {gap:?}");
         for (screen, socket) in [(&mut screen, &mut near), (&mut other, &mut far)] {
             screen.until(socket, |screen| !screen.replies.is_empty()).await;
             assert_eq!(screen.whole, [answer()]);
@@ -237,7 +237,8 @@ fn a_gateway_that_stops_hands_a_running_turn_over_at_once() {
         let next = screen.newest.unwrap();
         let gap = next.saturating_duration_since(end.join().unwrap());
         eprintln!("the next delta came {gap:?} after the end of the holder");
-        assert!(gap < Duration::from_secs(1), "the next delta came after {gap:?}");
+        // Nobody waited for the end of a lease.
+        assert!(gap < Duration::from_millis(LEASE_MS), "the next delta came after {gap:?}");
         screen.until(&mut socket, |screen| !screen.replies.is_empty()).await;
         assert_eq!((screen.whole, screen.replies), (vec![answer()], vec![answer()]));
     });

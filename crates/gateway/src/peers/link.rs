@@ -19,7 +19,7 @@ use crate::hub::PeerState;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Longest such pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Failed attempts after which the owner is told. A gateway that ends is in the list for a moment.
+/// Failed attempts before the log says so. A gateway that ends is in the list for a moment.
 const MOST_SILENT: u32 = 4;
 /// Most orders that wait, and most that have no answer yet.
 const MOST_ORDERS: usize = 4_096;
