@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use futures_util::future::join;
+use futures_util::future::{join3, try_join};
 use myclaw_files::now_ms;
 use myclaw_session::{
     InboxCallback, MetaPatch, SessionEntry, SessionError, SessionKey, UpdatedAt, rows,
@@ -153,7 +153,6 @@ impl Core {
         key: &SessionKey,
         patch: &MetaPatch,
     ) -> Result<SessionEntry, SessionError> {
-        self.rows_of(key, "list", sql::ADD, &[])?;
         let changed = self.run(async {
             let attempts = self.pool.attempts();
             loop {
@@ -173,10 +172,13 @@ impl Core {
         patch: MetaPatch,
     ) -> Result<Option<SessionEntry>, Failure> {
         let client = self.pool.get().await?;
-        answer(client.batch_execute(BEGIN)).await?;
         let name = key.as_str();
         let named: [Parameter<'_>; 2] = [(&self.partition, Type::INT8), (&name, Type::TEXT)];
-        let rows = answer(client.query_typed(sql::LOCK_LISTED, &named)).await?;
+        let listed = || client.query_typed(sql::LOCK_LISTED, &named);
+        let ((), mut rows) = answer(try_join(client.batch_execute(BEGIN), listed())).await?;
+        if rows.is_empty() {
+            rows = answer(try_join(client.execute_typed(sql::ADD, &named), listed())).await?.1;
+        }
         let Some(row) = rows.first() else { return Ok(None) };
         let (id, listed): (i64, Option<String>) = (row.try_get(0)?, row.try_get(1)?);
         let header: Option<String> = row.try_get(2)?;
@@ -201,12 +203,16 @@ impl Core {
             (&at, Type::INT8),
             (&entry.in_turn, Type::BOOL),
         ];
-        answer(client.execute_typed(sql::SET_LISTED, &set)).await?;
-        // A change adds to sums, so one that may have been made is not made again.
-        let (unlimited, committed) =
-            join(client.batch_execute(UNLIMITED), client.batch_execute("COMMIT")).await;
-        let committed = unlimited.and(committed);
-        committed.map_err(|error| Failure::lasting(Failure::from(error).problem))?;
+        let (changed, unlimited, committed) = join3(
+            client.execute_typed(sql::SET_LISTED, &set),
+            client.batch_execute(UNLIMITED),
+            client.batch_execute("COMMIT"),
+        )
+        .await;
+        changed.map(drop).and(unlimited).and(committed).map_err(|error| {
+            // A change adds to sums, so one that may have been made is not made again.
+            Failure::lasting(Failure::from(error).problem)
+        })?;
         client.give_back();
         entry.updated_at = crate::read::number(at);
         Ok(Some(entry))

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::try_join3;
 use myclaw_files::Durability;
 use myclaw_session::{
     EntryId, HeldInbox, Inbox, InboxCallback, InboxWatch, LockWait, QueuedMessage, SessionError,
@@ -16,6 +17,7 @@ use super::core::{Core, Watcher, column, failed};
 use super::sql;
 use crate::failure::Failure;
 use crate::pool::{Lent, Parameter, answer};
+use crate::read::stored;
 
 /// Longest wait of a change for the lock. A holder writes a few rows and releases it.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -35,6 +37,8 @@ struct Held {
     mailbox: i64,
     /// The connection with the lock; `None` while this is dropped.
     lock: Option<Lent>,
+    /// The bodies of the messages, which came with the lock, until they are changed.
+    bodies: Option<Vec<String>>,
     has_news: bool,
 }
 
@@ -77,11 +81,12 @@ impl PostgresInbox {
         });
         match taken.map_err(|error| failed("hold the inbox of", error))? {
             Locking::Missing => Ok(None),
-            Locking::Taken(mailbox, lock) => Ok(Some(Held {
+            Locking::Taken(mailbox, bodies, lock) => Ok(Some(Held {
                 core: Arc::clone(core),
                 key: self.key.clone(),
                 mailbox,
-                lock: Some(lock),
+                lock: Some(*lock),
+                bodies: Some(bodies),
                 has_news: false,
             })),
             Locking::Busy => {
@@ -103,7 +108,6 @@ impl PostgresInbox {
             LONGEST_HOLD.as_secs(),
             limit.as_millis().clamp(1, 600_000)
         );
-        answer(client.batch_execute(&begin)).await?;
         let row_lock = match sharing {
             // Rows of messages refer to this one, and adding them is no conflict.
             Sharing::Alone => "FOR NO KEY UPDATE",
@@ -113,9 +117,18 @@ impl PostgresInbox {
         let sql = format!("{} {row_lock}{no_wait}", sql::MAILBOX);
         let key = self.key.as_str();
         let named: [Parameter<'_>; 2] = [(&self.core.partition, Type::INT8), (&key, Type::TEXT)];
-        match client.query_typed(&sql, &named).await {
-            Ok(rows) => match rows.first() {
-                Some(row) => Ok(Locking::Taken(row.try_get(0)?, client)),
+        // One round trip. What waits is read when the lock is taken, because almost every holder wants it.
+        let locked = try_join3(
+            client.batch_execute(&begin),
+            client.query_typed(&sql, &named),
+            client.query_typed(sql::PENDING_OF, &named),
+        );
+        match locked.await {
+            Ok(((), rows, waiting)) => match rows.first() {
+                Some(row) => {
+                    let bodies = waiting.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>();
+                    Ok(Locking::Taken(row.try_get(0)?, bodies?, Box::new(client)))
+                }
                 None => {
                     answer(client.batch_execute("ROLLBACK")).await?;
                     client.give_back();
@@ -136,7 +149,7 @@ impl PostgresInbox {
 enum Locking {
     Missing,
     Busy,
-    Taken(i64, Lent),
+    Taken(i64, Vec<String>, Box<Lent>),
 }
 
 impl Inbox for PostgresInbox {
@@ -177,6 +190,12 @@ impl Inbox for PostgresInbox {
 
 impl HeldInbox for Held {
     fn pending(&self) -> Result<Vec<QueuedMessage>, SessionError> {
+        if let Some(bodies) = &self.bodies {
+            return Ok(bodies
+                .iter()
+                .filter_map(|body| rows::read_queued(body.as_bytes()))
+                .collect());
+        }
         let mailbox: [Parameter<'_>; 1] = [(&self.mailbox, Type::INT8)];
         let found = self.core.rows("read the inbox of", sql::PENDING, &mailbox)?;
         let mut pending = Vec::with_capacity(found.len());
@@ -199,24 +218,25 @@ impl HeldInbox for Held {
                 .map_err(|source| SessionError::Encode { path: path(), source })
         };
         let bodies: Vec<String> = messages.iter().map(encode).collect::<Result<_, _>>()?;
-        if !bodies.is_empty() {
-            let more: usize = bodies.iter().map(String::len).sum();
-            let found = self.core.rows_of(&self.key, "read the inbox of", sql::INBOX_BYTES, &[])?;
-            let bytes: i64 = found.first().map_or(Ok(0), |row| column(row, 0))?;
-            if crate::read::number(bytes) + more as u64 > rows::MAX_INBOX_BYTES {
-                let limit = rows::MAX_INBOX_BYTES;
-                return Err(SessionError::InboxFull { path: path(), limit });
-            }
-        }
+        let more: usize = bodies.iter().map(String::len).sum();
+        let Some(room) = rows::MAX_INBOX_BYTES.checked_sub(more as u64) else {
+            return Err(SessionError::InboxFull { path: path(), limit: rows::MAX_INBOX_BYTES });
+        };
+        let room = stored(room);
         let ids: Vec<&str> = messages.iter().map(|message| message.id.as_str()).collect();
         let settled: Vec<&str> = settled.iter().map(EntryId::as_str).collect();
-        let parameters: [Parameter<'_>; 4] = [
+        let parameters: [Parameter<'_>; 5] = [
             (&self.mailbox, Type::INT8),
             (&settled, Type::TEXT_ARRAY),
             (&ids, Type::TEXT_ARRAY),
             (&bodies, Type::TEXT_ARRAY),
+            (&room, Type::INT8),
         ];
-        self.core.rows("write to the inbox of", sql::CHANGE_INBOX, &parameters)?;
+        self.bodies = None;
+        let changed = self.core.rows("write to the inbox of", sql::CHANGE_INBOX, &parameters)?;
+        if !messages.is_empty() && changed.is_empty() {
+            return Err(SessionError::InboxFull { path: path(), limit: rows::MAX_INBOX_BYTES });
+        }
         self.has_news |= !messages.is_empty();
         Ok(())
     }

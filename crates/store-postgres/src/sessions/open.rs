@@ -60,7 +60,6 @@ impl Opened {
         };
         let began = Instant::now();
         loop {
-            core.rows_of(key, "open", sql::ADD, &[])?;
             let named: [Parameter<'_>; 2] = [(&owner, Type::TEXT), (&core.lease_ms, Type::INT8)];
             let taken = core.rows_of(key, "open", sql::TAKE, &named)?;
             if let Some(row) = taken.first() {
@@ -81,17 +80,20 @@ impl Opened {
                 }
                 return Ok(opened);
             }
-            // It may also have been deleted between the two statements.
-            let is_in_use = !core.rows_of(key, "open", sql::IN_USE, &[])?.is_empty();
+            if core.rows_of(key, "open", sql::IN_USE, &[])?.is_empty() {
+                // It is new, or was deleted or released between the two statements.
+                core.rows_of(key, "open", sql::ADD, &[])?;
+                continue;
+            }
             let waited = began.elapsed();
-            if is_in_use && waited >= longest {
+            if waited >= longest {
                 return Err(SessionError::Locked {
                     path: core.place(key),
                     process_id: None,
                     waited,
                 });
             }
-            thread::sleep(if is_in_use { PAUSE.min(longest) } else { Duration::ZERO });
+            thread::sleep(PAUSE.min(longest));
         }
     }
 

@@ -13,7 +13,7 @@ use tokio_postgres::types::Type;
 use super::core::{Core, column};
 use super::sql;
 use crate::pool::Parameter;
-use crate::read::number;
+use crate::read::{number, stored};
 
 /// Rows that are read at once: first few, because most need the end only.
 const FIRST_ROWS: i64 = 32;
@@ -201,7 +201,7 @@ impl Rows<'_> {
         } else {
             core.rows("read", sql::FORWARD, &parameters)?
         };
-        self.is_over = found.is_empty();
+        self.is_over = stored(found.len() as u64) < self.page;
         for row in &found {
             self.at = column(row, 0)?;
             self.read.push_back((self.at, column(row, 1)?));

@@ -144,21 +144,32 @@ pub(super) const ADD_MAILBOX: &str =
     "INSERT INTO myclaw.mailbox (partition, key) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 pub(super) const MAILBOX: &str = "SELECT id FROM myclaw.mailbox WHERE partition = $1 AND key = $2";
 pub(super) const PENDING: &str = "SELECT body FROM myclaw.inbox WHERE mailbox = $1 ORDER BY seq";
+pub(super) const PENDING_OF: &str = "
+    SELECT inbox.body FROM myclaw.inbox JOIN myclaw.mailbox ON mailbox.id = inbox.mailbox
+    WHERE mailbox.partition = $1 AND mailbox.key = $2 ORDER BY inbox.seq";
 pub(super) const INBOX_BYTES: &str = "
     SELECT coalesce(sum(octet_length(inbox.body)), 0)::bigint
     FROM myclaw.inbox JOIN myclaw.mailbox ON mailbox.id = inbox.mailbox
     WHERE mailbox.partition = $1 AND mailbox.key = $2";
-/// Settles `$2` and adds messages, but for those that the log has taken.
+/// Settles `$2` and adds messages, but for those that the log has taken. Without messages, or if the others have `$5` bytes at
+/// most; no row if they have more.
 pub(super) const CHANGE_INBOX: &str = "
-    WITH settled AS (DELETE FROM myclaw.inbox WHERE mailbox = $1 AND id = ANY ($2))
-    INSERT INTO myclaw.inbox (mailbox, id, body)
-    SELECT $1, new.id, new.body FROM unnest($3::text[], $4::text[]) AS new (id, body)
-    WHERE NOT EXISTS (
-        SELECT FROM myclaw.mailbox JOIN myclaw.session USING (partition, key)
-            JOIN myclaw.taken ON taken.session = session.id
-        WHERE mailbox.id = $1 AND taken.id = new.id
+    WITH fits AS (
+        SELECT 1 WHERE cardinality($3::text[]) = 0 OR $5 >= (
+            SELECT coalesce(sum(octet_length(body)), 0) FROM myclaw.inbox WHERE mailbox = $1 AND id <> ALL ($3))
+    ), settled AS (
+        DELETE FROM myclaw.inbox USING fits WHERE mailbox = $1 AND id = ANY ($2)
+    ), added AS (
+        INSERT INTO myclaw.inbox (mailbox, id, body)
+        SELECT $1, new.id, new.body FROM fits, unnest($3::text[], $4::text[]) AS new (id, body)
+        WHERE NOT EXISTS (
+            SELECT FROM myclaw.mailbox JOIN myclaw.session USING (partition, key)
+                JOIN myclaw.taken ON taken.session = session.id
+            WHERE mailbox.id = $1 AND taken.id = new.id
+        )
+        ON CONFLICT (mailbox, id) DO NOTHING
     )
-    ON CONFLICT (mailbox, id) DO NOTHING";
+    SELECT 1 FROM fits";
 /// The newest message of each of the inboxes `$2`.
 pub(super) const NEWEST: &str = "
     SELECT mailbox.key, max(inbox.seq) FROM myclaw.inbox JOIN myclaw.mailbox ON mailbox.id = inbox.mailbox
