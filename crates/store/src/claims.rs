@@ -56,8 +56,6 @@ const RENEWALS: u32 = 3;
 /// The last part of a lease, in which its holder counts the claim as lost: work that is stopped then has ended before another
 /// holder begins.
 const MARGIN: u32 = 6;
-/// How often something is claimed again that was released between two calls.
-const MOST_RACES: usize = 20;
 
 /// Time that never goes back, since any moment.
 pub type SteadyClock = Arc<dyn Fn() -> Duration + Send + Sync>;
@@ -164,37 +162,31 @@ impl Claims {
             return Ok(self.enter(id, None, None, Duration::MAX));
         };
         let value = value_of(id, holder)?;
-        let place = Place::last(queue_of(id).name);
-        for _ in 0..MOST_RACES {
-            let begun = clock();
-            let request = ClaimRequest {
-                queue: queue_of(id),
-                up_to: Place::LAST,
-                owner: holder.clone(),
-                lease: *lease,
-                most: 1,
-            };
-            if let Some((record, claim)) = self.store.claim(request).await?.pop() {
-                let mut version = record.version;
-                if record.value != value {
-                    let (id, value) = (id.clone(), value.clone());
-                    let place = Some(place.clone());
-                    let named = Write::Replace { id, expected: version, value, place };
-                    match self.store.commit(Batch::of(named).under(claim.clone())).await? {
-                        Commit::Done(next) => version = next,
-                        // The lease has ended meanwhile, and somebody else has it.
-                        Commit::Refused(_) => return Ok(None),
-                    }
-                }
-                return Ok(self.enter(id, Some(claim), Some(version), begun));
-            }
-            let (id, place) = (id.clone(), Some(place.clone()));
-            let new = Write::Insert { id, value: value.clone(), place };
-            if let Commit::Refused(_) = self.store.commit(Batch::of(new)).await? {
-                return Ok(None);
+        let place = Some(Place::last(queue_of(id).name));
+        // What was given back has no record, so this is seldom refused.
+        let new = Write::Insert { id: id.clone(), value: value.clone(), place: place.clone() };
+        drop(self.store.commit(Batch::of(new)).await?);
+        let begun = clock();
+        let request = ClaimRequest {
+            queue: queue_of(id),
+            up_to: Place::LAST,
+            owner: holder.clone(),
+            lease: *lease,
+            most: 1,
+        };
+        let Some((record, claim)) = self.store.claim(request).await?.pop() else {
+            return Ok(None);
+        };
+        let mut version = record.version;
+        if record.value != value {
+            let named = Write::Replace { id: id.clone(), expected: version, value, place };
+            match self.store.commit(Batch::of(named).under(claim.clone())).await? {
+                Commit::Done(next) => version = next,
+                // The lease has ended meanwhile, and somebody else has it.
+                Commit::Refused(_) => return Ok(None),
             }
         }
-        Err(StoreError::Contended(id.to_string()))
+        Ok(self.enter(id, Some(claim), Some(version), begun))
     }
 
     /// Claims a thing as soon as it is free.
