@@ -71,7 +71,8 @@ fn broken_fencing_of_logs_is_noticed() {
 /// A message that the log has taken can wait in the inbox again, and be in the log twice.
 #[test]
 fn a_missing_unique_constraint_is_noticed() {
-    let broken = Rewrite::new("WHERE NOT EXISTS (\n        SELECT", "WHERE true OR EXISTS (SELECT");
+    let broken =
+        Rewrite::new("WHERE NOT EXISTS (\n            SELECT", "WHERE true OR EXISTS (SELECT");
     let sql = "ALTER TABLE myclaw.entry DROP CONSTRAINT entry_session_id_key";
     assert_noticed_in(Some(sql), broken, Fault::Late(Mark::Inbox), "rows of the user");
 }
