@@ -13,7 +13,7 @@ use myclaw_front::print::{Printer, note};
 use myclaw_front::requests;
 use serde_json::json;
 
-use super::run::{AnswerForm, run_asked};
+use super::run::{AnswerForm, Asked, Names, run_asked};
 use crate::args::{ReviewArgs, RunArgs};
 
 /// The form of the findings.
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<(), CliError> {
         output_schema: None,
     };
     let form = args.json.then(|| AnswerForm::of_text(FINDINGS)).transpose()?;
-    run_asked(&run, || Ok((run.message.concat(), form)))
+    run_asked(&run, || Ok(Asked { text: run.message.concat(), form, names: Names::Ignored }))
 }
 
 /// The message of the user.

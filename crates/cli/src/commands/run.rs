@@ -39,19 +39,38 @@ pub(super) const SCRATCH_PREFIX: &str = "myclaw-run-";
 /// How long a pipe on standard input may stay silent when there is a message.
 const FIRST_INPUT: Duration = Duration::from_secs(3);
 
+/// What is asked.
+pub(super) struct Asked {
+    /// The message of the user.
+    pub(super) text: String,
+    /// The form of the answer, if it is for programs.
+    pub(super) form: Option<AnswerForm>,
+    /// What happens with what the message names.
+    pub(super) names: Names,
+}
+
+/// Pictures and texts of servers that a message names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    /// They belong to it.
+    Count,
+    /// They are left alone: others have written parts of the message.
+    Ignored,
+}
+
 /// Runs one turn and prints it.
 pub(crate) fn run(args: &RunArgs) -> Result<(), CliError> {
     run_asked(args, || {
         let form = args.output_schema.as_deref().map(AnswerForm::read).transpose()?;
         let text = if args.message.is_empty() { String::new() } else { message(&args.message)? };
-        Ok((text, form))
+        Ok(Asked { text, form, names: Names::Count })
     })
 }
 
-/// The same with the message and the form of the answer that `asked` gives.
+/// The same with what `asked` gives.
 pub(super) fn run_asked(
     args: &RunArgs,
-    asked: impl FnOnce() -> Result<(String, Option<AnswerForm>), CliError>,
+    asked: impl FnOnce() -> Result<Asked, CliError>,
 ) -> Result<(), CliError> {
     let cancel = CancellationToken::new();
     let output = Arc::new(Output::stdout(cancel.clone()));
@@ -71,7 +90,7 @@ pub(super) fn run_asked(
 
 fn run_turn(
     args: &RunArgs,
-    (message, form): (String, Option<AnswerForm>),
+    Asked { text: message, form, names }: Asked,
     (output, json_mode): (&Arc<Output>, Option<JsonMode>),
     cancel: CancellationToken,
 ) -> Result<(), CliError> {
@@ -112,7 +131,10 @@ fn run_turn(
         let selection = config.select_model(args.session.model.as_deref()).await?;
         announce(&selection, verbosity);
         let place = config.working_directory();
-        let (mentioned, problems) = attachments::mentioned(&message, place).await;
+        let (mentioned, problems) = match names {
+            Names::Count => attachments::mentioned(&message, place).await,
+            Names::Ignored => (Vec::new(), Vec::new()),
+        };
         problems.iter().for_each(|problem| note(format_args!("myclaw: {problem}")));
         let pictures = pictures.into_iter().chain(mentioned).collect();
         config.subscribe_to_notices(&on_event);
@@ -121,6 +143,7 @@ fn run_turn(
             selection,
             thinking: args.session.thinking,
             config: &config,
+            names,
             output,
             cancel,
             on_event: &on_event,
@@ -154,6 +177,7 @@ struct Turns<'a> {
     selection: Selection,
     thinking: Option<ThinkingLevel>,
     config: &'a SessionConfig,
+    names: Names,
     output: &'a Arc<Output>,
     cancel: CancellationToken,
     on_event: &'a EventCallback,
@@ -174,9 +198,7 @@ impl Turns<'_> {
         let mut corrections = 0;
         loop {
             let content = attachments::content(std::mem::take(&mut pictures), message);
-            let (content, problems) = self.config.with_server_texts(content).await?;
-            problems.iter().for_each(|problem| note(format_args!("myclaw: {problem}")));
-            let reply = self.run(content).await?.reply;
+            let reply = self.run(self.with_texts(content).await?).await?.reply;
             let Some(form) = form else { return Ok(None) };
             match form.value_in(&reply) {
                 Ok(value) => return Ok(Some(value)),
@@ -187,6 +209,16 @@ impl Turns<'_> {
                 Err(reason) => return Err(CliError::form(escaped(&reason))),
             }
         }
+    }
+
+    /// The message with the texts of servers that it names.
+    async fn with_texts(&self, content: Vec<ContentBlock>) -> Result<Vec<ContentBlock>, CliError> {
+        if self.names == Names::Ignored {
+            return Ok(content);
+        }
+        let (content, problems) = self.config.with_server_texts(content).await?;
+        problems.iter().for_each(|problem| note(format_args!("myclaw: {problem}")));
+        Ok(content)
     }
 
     /// Runs one turn.

@@ -6,6 +6,7 @@ use std::process::Command;
 use myclaw_testkit::{ChildOutput, ModelServer, Reply, RunningChild, TempHome, skip_without};
 use serde_json::{Value, json};
 
+use crate::chat_branches::PNG;
 use crate::{myclaw, serve};
 
 const FINDINGS: &str = r#"{"summary":"One fault.","findings":[{"file":"a.txt","line":2,"severity":"high",
@@ -19,10 +20,11 @@ fn project(home: &TempHome) -> Option<PathBuf> {
     }
     let place = home.path().join("project");
     std::fs::create_dir_all(&place).expect("made");
+    home.write(place.join("dot.png"), PNG);
     let script = "git init -q -b main . && git config user.email a@b.c && git config user.name A && \
                   echo one > a.txt && git add . && git commit -qm one && git checkout -qb parser && \
                   echo of-the-branch > b.txt && git add . && git commit -qm two && git checkout -q main && \
-                  echo in-the-tree >> a.txt && echo new > untracked.txt";
+                  echo in-the-tree ./dot.png >> a.txt && echo new > untracked.txt";
     let made = home.command("sh").args(["-c", script]).current_dir(&place).status();
     assert!(made.expect("sh").success());
     Some(place)
@@ -50,6 +52,8 @@ fn the_changes_are_reviewed_without_commands_and_nothing_is_kept() {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert!(!said.contains("of-the-branch"), "{said}");
+    // What a change names is not sent.
+    assert!(said.contains("./dot.png") && !said.contains("\"image\""), "{said}");
     review(&home, &place, &["--branch", "parser"]).assert_code(0);
     let said = asked(&server);
     assert!(said.contains("+of-the-branch") && !said.contains("in-the-tree"), "{said}");

@@ -9,7 +9,7 @@ use myclaw_front::exit::CliError;
 use myclaw_front::print::note;
 use myclaw_front::report::Verbosity;
 use myclaw_front::terminal::escaped;
-use myclaw_llm::joined_text;
+use myclaw_llm::{ContentBlock, joined_text};
 use serde_json::{Map, json};
 
 use super::Turns;
@@ -24,7 +24,7 @@ impl Turns<'_> {
     pub(super) async fn pursue(
         &self,
         mut goal: Goal,
-        mut pictures: Vec<Attachment>,
+        pictures: Vec<Attachment>,
         message: String,
         verbosity: Verbosity,
     ) -> Result<(), CliError> {
@@ -32,15 +32,15 @@ impl Turns<'_> {
             return Err(CliError::usage("--goal needs a condition, or a command behind `!`"));
         }
         let (began, mut cost) = (Instant::now(), 0.0);
-        let mut message = format!("{message}\n\n{}", goal.first_message()).trim().to_owned();
+        let first = format!("{message}\n\n{}", goal.first_message()).trim().to_owned();
+        let mut content = self.with_texts(attachments::content(pictures, first)).await?;
         loop {
             goal.turns_left = goal.turns_left.saturating_sub(1);
-            let content = attachments::content(std::mem::take(&mut pictures), message);
             let result = self.run(content).await?;
             cost += result.usage.cost.total;
             // The chat finds it paused, if this process ends.
             Goal::keep(Some(&goal), self.config)?;
-            message = match self.not_reached(&goal, &result.reply).await? {
+            let message = match self.not_reached(&goal, &result.reply).await? {
                 Some(message) => message,
                 None => {
                     Goal::keep(None, self.config)?;
@@ -58,6 +58,8 @@ impl Turns<'_> {
             } else if cost >= MOST_COST {
                 format!("it cost ${cost:.2}")
             } else {
+                // What a command printed names nothing.
+                content = vec![ContentBlock::text(message)];
                 continue;
             };
             return Err(CliError::failure(format!(
