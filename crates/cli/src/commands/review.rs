@@ -91,6 +91,11 @@ fn changes(args: &ReviewArgs, place: &Path) -> Result<(String, String), CliError
         let diff = printed(place, "gh", &["pr", "diff", pull])?;
         return Ok((format!("pull request {pull}"), diff));
     }
+    if git(place, &["rev-parse", "--is-inside-work-tree"]).is_err() {
+        let why =
+            "this directory is in no git repository, or git is missing; name a repository with -C";
+        return Err(CliError::usage(why));
+    }
     if let Some(branch) = &args.branch {
         let known = |name: &str| {
             let commit = format!("{name}^{{commit}}");

@@ -90,7 +90,6 @@ fn a_word_that_looks_like_a_command_is_no_message() {
         (&["UPGRADE"], "docs/use/install.md"),
         (&["Sessions"], "did you mean `sessions`?"),
         (&["exit"], "`/quit`"),
-        (&["review"], "myclaw run"),
         (&["agent", "--message", "hi"], "myclaw run"),
         (&["resume", "--last"], "myclaw --continue"),
         (&["extensions", "list"], "myclaw mcp list"),
@@ -197,7 +196,6 @@ fn a_sentence_that_begins_like_a_command_is_a_message() {
     for sentence in [
         "status update please write one",
         "refresh the readme",
-        "review the last commit",
         "test all the things",
         "list my open tasks",
         "search the web for news",

@@ -115,8 +115,11 @@ fn what_cannot_be_reviewed_is_said_before_a_model_is_asked() {
     let outside = home.path().join("outside");
     std::fs::create_dir_all(&outside).expect("made");
     let output = review(&home, &outside, &[]);
-    output.assert_code(1);
-    assert!(output.stderr().contains("git"), "{}", output.stderr());
+    output.assert_code(2);
+    assert_eq!(
+        output.stderr(),
+        "myclaw: this directory is in no git repository, or git is missing; name a repository with -C\n"
+    );
     let clean = home
         .command("git")
         .args(["checkout", "-q", "parser", "--force"])
