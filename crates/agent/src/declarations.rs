@@ -10,6 +10,8 @@ pub fn declaration_of(name: &str) -> ToolDeclaration {
             ("browser", myclaw_browser::DECLARATION),
             ("memory_write", crate::memory::MEMORY_WRITE),
             (crate::plan::NAME, crate::plan::DECLARATION),
+            (crate::subagents::declared::SPAWN, crate::subagents::declared::SPAWN_DECLARATION),
+            (crate::subagents::declared::ATTEND, crate::subagents::declared::ATTEND_DECLARATION),
         ])
         .find(|(tool, _)| *tool == name)
         .map_or(ToolDeclaration::UNKNOWN, |(_, declaration)| *declaration)

@@ -15,7 +15,7 @@ use crate::blocking::no_thread;
 use crate::jobs::BackgroundJobs;
 use crate::selection::{Selection, SelectionSource};
 use crate::session::{SessionCallback, SessionEvent};
-use crate::{AgentError, FailureClass, SessionConfig};
+use crate::{AgentError, FailureClass, RunAdditions, SessionConfig};
 
 /// What all sessions of a front-end share.
 pub struct Driver {
@@ -92,13 +92,17 @@ impl Driver {
         Self::new(engine, CancellationToken::new(), Arc::new(|_, _| {}), approver)
     }
 
-    /// Answers the questions about calls that need an approval.
-    pub(crate) fn approver(&self) -> Option<&Arc<dyn Approver>> {
-        self.approver.as_ref()
+    /// What the front-end adds to a run in a session.
+    pub fn additions(&self, session: &SessionConfig) -> RunAdditions {
+        RunAdditions {
+            tools: self.tools_for(session),
+            approver: self.approver.clone(),
+            ..RunAdditions::default()
+        }
     }
 
     /// The tools of the front-end for a session.
-    pub(crate) fn tools_for(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>> {
+    fn tools_for(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>> {
         self.tools.as_ref().map(|tools| tools.tools(session)).unwrap_or_default()
     }
 

@@ -165,15 +165,9 @@ impl BackgroundJobs {
     }
 
     async fn deliver(&self, key: &SessionKey, text: String) {
-        let open = {
-            let mut sessions = self.sessions.lock();
-            let of_session = sessions.entry(key.clone()).or_default();
-            of_session.unattended += 1;
-            if of_session.unattended > MAX_UNATTENDED_MESSAGES {
-                of_session.held_back.push(text);
-                return;
-            }
-            of_session.open.as_ref().and_then(Weak::upgrade)
+        let Some(open) = self.counted(key) else {
+            self.sessions.lock().entry(key.clone()).or_default().held_back.push(text);
+            return;
         };
         match &open {
             Some(session) => {
@@ -181,6 +175,31 @@ impl BackgroundJobs {
             }
             None => self.put_into_inbox(key, QueuedKind::FollowUp, text).await,
         }
+        self.wake(key, open);
+    }
+
+    /// Has a message answered that waits in the inbox of a session, unless too many have come since the user's last one: then
+    /// it waits for the next one.
+    pub(crate) fn arrived(&self, key: &SessionKey) {
+        if let Some(open) = self.counted(key) {
+            self.wake(key, open);
+        }
+    }
+
+    /// Counts a message for a session, and gives the session if it is open; `None` if there are too many.
+    #[expect(
+        clippy::option_option,
+        reason = "one says that it may come, the other that the session is open"
+    )]
+    fn counted(&self, key: &SessionKey) -> Option<Option<Arc<dyn OpenToJobs>>> {
+        let mut sessions = self.sessions.lock();
+        let of_session = sessions.entry(key.clone()).or_default();
+        of_session.unattended += 1;
+        (of_session.unattended <= MAX_UNATTENDED_MESSAGES)
+            .then(|| of_session.open.as_ref().and_then(Weak::upgrade))
+    }
+
+    fn wake(&self, key: &SessionKey, open: Option<Arc<dyn OpenToJobs>>) {
         match (self.wake.get(), open) {
             (Some(JobWake::StartTurn), Some(session)) => session.begin_turn(),
             (Some(JobWake::Call(call)), _) => call(key),

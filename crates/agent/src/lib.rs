@@ -6,6 +6,7 @@
 //! [`AgentError`] with a class.
 #![forbid(unsafe_code)]
 
+mod agent_files;
 pub mod approvals;
 mod ask_once;
 mod blocking;
@@ -19,6 +20,7 @@ mod direct_call;
 mod driver;
 mod error;
 pub mod export;
+mod git;
 mod goal;
 mod helper;
 mod hiding;
@@ -51,12 +53,15 @@ mod similar;
 mod skills;
 mod speech_setup;
 mod stores;
+pub mod subagents;
 mod trial;
 mod undo;
 mod vector_stores;
 mod web_tools;
 mod workspace;
+pub mod worktrees;
 
+pub use agent_files::{AgentFile, AgentFileOrigin, AgentFiles, BadAgentFile};
 pub use browser_tool::browser_obstacle;
 pub use config_check::{Examination, load_checked};
 pub use config_write::{

@@ -105,6 +105,8 @@ struct Rules {
     extra_tools: Vec<String>,
     /// Those of the command that runs.
     of_command: ToolRules,
+    /// Those of the agent files of this session and of the sessions above it.
+    of_agent_files: Vec<ToolRules>,
     mode: SessionMode,
     /// The narrowest mode of the principals when the run began.
     mode_of_principals: Option<Mode>,
@@ -186,6 +188,7 @@ impl Permissions {
             principals: config.principals.clone(),
             extra_tools: extra_tools.iter().map(|name| (*name).to_owned()).collect(),
             of_command: config.options.tools.clone(),
+            of_agent_files: config.narrowed.clone(),
             mode: config.mode.clone(),
             mode_of_principals: config.mode_of_principals(),
         };
@@ -377,6 +380,11 @@ impl Rules {
             place: ConfigPath::default(),
             rules: self.of_command.clone(),
         });
+        levels.extend(self.of_agent_files.iter().map(|rules| LevelRules {
+            level: Level::AgentFile,
+            place: ConfigPath::default(),
+            rules: rules.clone(),
+        }));
         let tools = ToolPolicy::for_session(&levels, &sandbox, &place, session, &extra);
         let exec = ExecPolicy::for_session(
             &exec_levels(&self.config, Some(&situation)),

@@ -20,9 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::blocking::{blocking, with_threads};
 use crate::driver::Driver;
 use crate::selection::Selection;
-use crate::{
-    AgentError, FailureClass, Home, RunAdditions, SessionConfig, SessionOptions, UndoMode,
-};
+use crate::{AgentError, FailureClass, Home, SessionConfig, SessionOptions, UndoMode};
 
 mod aside;
 mod asked_by_program;
@@ -446,11 +444,7 @@ impl Session {
         running: Running,
         on_event: EventCallback,
     ) -> Result<RunParams, AgentError> {
-        let added = RunAdditions {
-            tools: self.driver.tools_for(config),
-            approver: self.driver.approver().cloned(),
-            ..RunAdditions::default()
-        };
+        let added = self.driver.additions(config);
         let mut params = with_threads(config.run_params(selection, added)).await?;
         config.subscribe_to_notices(&on_event);
         self.driver.spawn(config.trim_side_files());

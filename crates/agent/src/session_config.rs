@@ -136,6 +136,8 @@ pub struct SessionConfig {
     pub senders: Senders,
     /// The sessions on whose behalf this one works, whose rules hold in it too.
     pub(crate) principals: Vec<Principal>,
+    /// Further rules for its tools: those of the files that say what a sub-agent is, and of the commands above it.
+    pub(crate) narrowed: Vec<ToolRules>,
     /// The instructions of its project's directories that the model has seen.
     pub(crate) seen_instructions: SeenInstructions,
     /// MCP servers that the front-end adds, by name. Those of the config with the same names take precedence.

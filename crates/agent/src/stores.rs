@@ -31,6 +31,9 @@ const JOBS_DIRECTORY: &str = "jobs";
 /// Directory in the state directory, and among what tools write, with what belongs to MCP servers.
 const SERVERS_DIRECTORY: &str = "mcp";
 
+/// Directory in the state directory with the sub-agents whose results are due.
+const SUBAGENTS_DIRECTORY: &str = "subagents";
+
 /// What an agent keeps, by kind.
 #[derive(Debug, Clone)]
 pub struct Stores {
@@ -58,6 +61,8 @@ pub struct Stores {
     pub forgetting: ForgetRecord,
     /// What belongs to the MCP servers.
     pub servers: ServerStores,
+    /// The sub-agents of sessions outside of a gateway whose results are due.
+    pub subagents: Arc<dyn Documents>,
 }
 
 /// What belongs to the MCP servers.
@@ -97,6 +102,7 @@ impl Stores {
                 approvals: Arc::new(FileDocuments::new(paths.state_dir().join(SERVERS_DIRECTORY))),
                 directory: paths.state_dir().join(SERVERS_DIRECTORY),
             },
+            subagents: Arc::new(FileDocuments::new(paths.state_dir().join(SUBAGENTS_DIRECTORY))),
         }
     }
 
@@ -104,8 +110,8 @@ impl Stores {
     /// end. What tools write in full is in files below `scratch`, which need not exist.
     #[must_use]
     pub fn with_sessions_in_memory(self, scratch: impl Into<PathBuf>) -> Self {
-        let Self { sessions, catalog, side_files, jobs, .. } = Self::in_memory(scratch);
-        Self { sessions, catalog, side_files, jobs, ..self }
+        let Self { sessions, catalog, side_files, jobs, subagents, .. } = Self::in_memory(scratch);
+        Self { sessions, catalog, side_files, jobs, subagents, ..self }
     }
 
     /// The memory of this process, which forgets everything at its end. What tools and other programs work with is in files
@@ -129,6 +135,7 @@ impl Stores {
                 approvals: Arc::new(MemoryDocuments::default()),
                 directory: scratch.join(SERVERS_DIRECTORY),
             },
+            subagents: Arc::new(MemoryDocuments::default()),
         }
     }
 }

@@ -38,7 +38,7 @@ use template::{TEMPLATE, copy_template};
 
 /// What this agent takes for instructions, in addition to the bootstrap files. The names that other agents and programs obey
 /// are those of the policy, which asks about the same ones where commands are restricted.
-const OBEYED_HERE: [&str; 3] = [TEMPLATE, "skills", "commands"];
+const OBEYED_HERE: [&str; 4] = [TEMPLATE, "skills", "commands", "agents"];
 
 /// What the owner's sessions remember. Others remember in a workspace of their own.
 const NOTES: &str = "memory";

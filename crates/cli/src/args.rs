@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use myclaw_front::args::{ContinueArgs, ImageArgs, SessionArgs};
+use myclaw_front::args::{ContinueArgs, ImageArgs, SessionArgs, WorktreeArgs};
 use myclaw_protocols::{AcpArgs, RpcArgs};
 use myclaw_tui::{AttachArgs, ChatArgs};
 
+mod agents;
 pub(crate) mod auth;
 pub(crate) mod backup;
 mod bounds;
@@ -39,7 +40,9 @@ mod speech;
 pub(crate) mod uninstall;
 pub(crate) mod update;
 mod usage;
+mod worktrees;
 
+pub(crate) use agents::AgentsArgs;
 pub(crate) use bounds::BoundsArgs;
 pub(crate) use channels::{
     AddChannelArgs, ChannelKind, ChannelsArgs, ChannelsCommand, PairingArgs, PairingCommand,
@@ -71,6 +74,7 @@ pub(crate) use sessions::{SessionsArgs, SessionsCommand};
 pub(crate) use skills::{SkillsArgs, SkillsCommand, WhoseSkills};
 pub(crate) use speech::{ListenArgs, SpeakArgs};
 pub(crate) use usage::UsageArgs;
+pub(crate) use worktrees::{WhichRepository, WorktreesArgs, WorktreesCommand};
 
 /// A personal AI agent in one binary.
 #[derive(Debug, Parser)]
@@ -106,11 +110,13 @@ impl Cli {
         let before = std::mem::take(&mut self.chat.session);
         let resume = std::mem::take(&mut self.chat.resume);
         let images = std::mem::take(&mut self.chat.images);
+        let worktree = std::mem::take(&mut self.chat.worktree);
         match &mut self.command {
             None => {
                 self.chat.session = before;
                 self.chat.resume = resume;
                 self.chat.images = images;
+                self.chat.worktree = worktree;
                 return match elsewhere::refuse_message(&self.chat.message) {
                     Some(error) => Err(error),
                     None => Ok(self),
@@ -120,15 +126,21 @@ impl Cli {
                 args.last.continue_last |= resume.continue_last;
                 args.session.complete(before);
                 args.images.complete(images);
+                args.worktree.complete(worktree);
                 return refuse_two(args.last.continue_last, &args.session).map(|()| self);
             }
             Some(Command::Chat(args)) => {
                 args.resume.complete(resume);
                 args.session.complete(before);
                 args.images.complete(images);
+                args.worktree.complete(worktree);
                 return refuse_two(args.resume.is_given(), &args.session).map(|()| self);
             }
-            Some(Command::Rpc(args)) if !resume.resume && images == ImageArgs::default() => {
+            Some(Command::Rpc(args))
+                if !resume.resume
+                    && images == ImageArgs::default()
+                    && worktree == WorktreeArgs::default() =>
+            {
                 args.last.continue_last |= resume.continue_last;
                 args.session.complete(before);
                 return refuse_two(args.last.continue_last, &args.session).map(|()| self);
@@ -136,6 +148,11 @@ impl Cli {
             Some(_) if resume.is_given() => {
                 let message = "--continue stands before `run`, `chat` and `rpc` only, --resume before `chat` only, or \
                                without a command";
+                return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
+            }
+            Some(_) if worktree != WorktreeArgs::default() => {
+                let message =
+                    "--worktree stands before `run` and `chat` only, or without a command";
                 return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
             }
             Some(_) if images != ImageArgs::default() => {
@@ -238,6 +255,9 @@ pub(crate) enum Command {
     /// List, search, show, fork, compact, undo, export, import or delete sessions
     #[command(long_about = help::SESSIONS, after_long_help = help::SESSIONS_EXAMPLES)]
     Sessions(Later<SessionsArgs>),
+    /// List, merge and remove the git worktrees in which sessions work
+    #[command(long_about = help::WORKTREES, after_long_help = help::WORKTREES_EXAMPLES)]
+    Worktrees(Later<WorktreesArgs>),
     /// See, search, correct and delete what the agent remembers
     #[command(long_about = help::MEMORY, after_long_help = help::MEMORY_EXAMPLES)]
     Memory(Later<MemoryArgs>),
@@ -247,6 +267,9 @@ pub(crate) enum Command {
     /// List the skills, show one, say which cannot be used
     #[command(long_about = help::SKILLS, after_long_help = help::SKILLS_EXAMPLES)]
     Skills(Later<SkillsArgs>),
+    /// List the agents that are files, which sub-agents can be
+    #[command(long_about = help::AGENTS, after_long_help = help::AGENTS_EXAMPLES)]
+    Agents(Later<AgentsArgs>),
     /// Add packages of others: skills, commands, hooks, MCP servers and agents
     #[command(long_about = help::PACKAGES, after_long_help = help::PACKAGES_EXAMPLES)]
     Packages(Later<PackagesArgs>),
@@ -309,6 +332,9 @@ pub(crate) struct RunArgs {
     /// The session.
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+    /// The worktree.
+    #[command(flatten)]
+    pub(crate) worktree: WorktreeArgs,
     /// Keep nothing of what is said: no session is read or written
     #[arg(long, conflicts_with_all = ["session", "continue_last"])]
     pub(crate) no_session: bool,

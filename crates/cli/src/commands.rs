@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use myclaw_files::{EntryKind, SharedDirectory, is_locked, parent_of};
 use myclaw_front::exit::CliError;
 
+pub(crate) mod agents;
 pub(crate) mod approvals;
 pub(crate) mod auth;
 pub(crate) mod backup;
@@ -40,6 +41,7 @@ pub(crate) mod uninstall;
 pub(crate) mod update;
 pub(crate) mod usage;
 pub(crate) mod workflows;
+pub(crate) mod worktrees;
 
 /// Asks the person at the terminal; without one the answer is no.
 fn confirm(question: &str) -> Result<bool, CliError> {

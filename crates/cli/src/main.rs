@@ -75,9 +75,11 @@ fn run(cli: Cli) -> Result<(), CliError> {
         Some(Command::Sessions(args)) => {
             commands::sessions::run(args.0, commands::cluster::home_of_sessions()?)
         }
+        Some(Command::Worktrees(args)) => commands::worktrees::run(&args),
         Some(Command::Memory(args)) => commands::memory::run(&args),
         Some(Command::Models(args)) => commands::models::run(&args),
         Some(Command::Skills(args)) => commands::skills::run(&args),
+        Some(Command::Agents(args)) => commands::agents::run(&args),
         Some(Command::Packages(args)) => commands::packages::run(&args),
         Some(Command::Mcp(args)) => commands::mcp::run(&args),
         Some(Command::Sandbox(args)) => commands::sandbox::run(&args),

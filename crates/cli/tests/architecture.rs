@@ -410,6 +410,7 @@ const OWN_FILES: [(&str, &[&str]); 7] = [
     (
         "in the state directory, which no tool of another party may change",
         &[
+            "agent/src/agent_files.rs",
             "agent/src/approvals/store.rs",
             "agent/src/workspace/moved.rs",
             "channels/src/matrix/encryption/rows.rs",

@@ -458,7 +458,7 @@ pub use bindings::bindings;
 pub use groups::{Groups, Handed};
 pub use versions::says;
 pub(crate) use wording::{ShownFile, content};
-pub use wording::{as_one_text, edited, file_name, files, quote, text_of};
+pub use wording::{as_one_text, edited, file_name, files, text_of};
 
 #[cfg(test)]
 mod tests;

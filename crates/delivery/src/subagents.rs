@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use myclaw_agent::SUBAGENT_CHANNEL;
 use myclaw_agent::permissions::Principal;
+use myclaw_agent::subagents::{Ending, Named};
 use myclaw_session::SessionKey;
 use myclaw_store::{Place, Records, Stored, Write};
 use parking_lot::Mutex;
@@ -77,20 +78,6 @@ pub enum ChildState {
     },
 }
 
-/// How it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Ending {
-    /// With an answer.
-    Completed,
-    /// A run failed.
-    Failed,
-    /// Somebody stopped it.
-    Stopped,
-    /// Its time was over.
-    TimedOut,
-}
-
 impl Child {
     /// The id of the sub-agent that a call begins. Some models use the id of a call again, so `attempt` counts those that
     /// have ended.
@@ -105,6 +92,11 @@ impl Child {
     /// Its name, or its id.
     pub fn name(&self) -> &str {
         self.label.as_deref().unwrap_or(&self.id)
+    }
+
+    /// It, as it is spoken of.
+    pub(crate) fn named(&self) -> Named<'_> {
+        Named { name: self.name(), session: &self.session }
     }
 
     /// Whether a session is above it.

@@ -58,6 +58,21 @@ impl SessionArgs {
     }
 }
 
+/// Whether to work in a worktree.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct WorktreeArgs {
+    /// Work in a git worktree of its own, new or of this NAME, on a branch myclaw/NAME
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub worktree: Option<String>,
+}
+
+impl WorktreeArgs {
+    /// Takes the one of `other` if none is named here.
+    pub fn complete(&mut self, other: Self) {
+        self.worktree = self.worktree.take().or(other.worktree);
+    }
+}
+
 /// Pictures for a message.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 pub struct ImageArgs {

@@ -31,3 +31,4 @@ pub mod sessions;
 pub mod start;
 pub mod terminal;
 pub mod time;
+pub mod worktree;

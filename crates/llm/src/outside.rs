@@ -80,6 +80,15 @@ pub fn plain_name(name: &str, most: usize) -> String {
     name.trim().replace('"', "'")
 }
 
+/// A text with `mark` before each of its lines.
+pub fn quote(text: &str, mark: &str) -> String {
+    // Every character that starts a new line somewhere counts.
+    let is_break =
+        |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    let text = text.replace("\r\n", "\n");
+    text.split(is_break).map(|line| format!("{mark}{line}")).collect::<Vec<_>>().join("\n")
+}
+
 /// The tools that write notes about a command and its job into their results. They give the output of the command to
 /// [`harmless_output`] first.
 pub const COMMAND_TOOLS: [&str; 2] = ["bash", "process"];

@@ -34,6 +34,8 @@ pub enum Level {
     Sandbox,
     /// For one run, by options of its command.
     CommandLine,
+    /// For a sub-agent, by the file that says what it is.
+    AgentFile,
 }
 
 impl fmt::Display for Level {
@@ -46,6 +48,7 @@ impl fmt::Display for Level {
             Self::Sender(name) => write!(formatter, "sender `{name}`"),
             Self::Sandbox => formatter.write_str("sandboxed sessions"),
             Self::CommandLine => formatter.write_str("this command"),
+            Self::AgentFile => formatter.write_str("this sub-agent"),
         }
     }
 }
@@ -93,12 +96,14 @@ struct ListKeys {
 const TOOL_KEYS: ListKeys = ListKeys { allow: "allow", deny: "deny" };
 const SANDBOX_KEYS: ListKeys = ListKeys { allow: "allowlist", deny: "denylist" };
 const COMMAND_KEYS: ListKeys = ListKeys { allow: "--allow-tool", deny: "--deny-tool" };
+const FILE_KEYS: ListKeys = ListKeys { allow: "tools of its file", deny: "tools of the caller" };
 
 impl ListKeys {
     fn of(level: &Level) -> Self {
         match level {
             Level::Sandbox => SANDBOX_KEYS,
             Level::CommandLine => COMMAND_KEYS,
+            Level::AgentFile => FILE_KEYS,
             _ => TOOL_KEYS,
         }
     }

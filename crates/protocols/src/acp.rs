@@ -27,7 +27,8 @@ mod wire;
 
 use std::sync::Arc;
 
-use myclaw_agent::{Driver, SessionConfig, engine};
+use myclaw_agent::subagents::SubagentTools;
+use myclaw_agent::{SessionConfig, engine};
 use tokio_util::sync::CancellationToken;
 
 use super::lines::standard_input;
@@ -67,7 +68,7 @@ async fn serve(
     let permissions =
         Permissions { requests: Arc::clone(&requests), sessions: Arc::clone(&client_sessions) };
     let editor = EditorTools::new(Arc::clone(&requests), Arc::clone(&client_sessions));
-    let driver = Driver::with_tools(
+    let (driver, _subagents) = SubagentTools::drive(
         engine(session_config.home.http_options()),
         stop.clone(),
         Arc::new(move |key, event| listener.on_event(key, &event)),

@@ -13,8 +13,9 @@ mod stats;
 
 use std::sync::Arc;
 
-use myclaw_agent::{Driver, JobWake, SessionCallback, SessionConfig, SessionEvent, engine};
-use myclaw_engine::{AgentRunEvent, Approver, RunEvent};
+use myclaw_agent::subagents::SubagentTools;
+use myclaw_agent::{JobWake, SessionCallback, SessionConfig, SessionEvent, engine};
+use myclaw_engine::{AgentRunEvent, RunEvent};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -105,13 +106,10 @@ async fn serve(
     stop: CancellationToken,
 ) -> Result<(), CliError> {
     let approvals = Approvals::new(wire.clone());
-    let approver: Arc<dyn Approver> = Arc::new(approvals.clone());
-    let driver = Driver::new(
-        engine(session_config.home.http_options()),
-        stop.clone(),
-        wire.callback(),
-        Some(approver),
-    );
+    let engine = engine(session_config.home.http_options());
+    let approver = Some(Arc::new(approvals.clone()) as _);
+    let (driver, subagents) =
+        SubagentTools::drive(engine, stop.clone(), wire.callback(), approver, None);
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
     session_config.wake_for_jobs(JobWake::StartTurn);
@@ -127,6 +125,7 @@ async fn serve(
     };
     wire.output.push_json(&ready, wire.mode);
     wire.output.flush();
+    subagents.take_up(&controller.current().config());
     loop {
         let line = tokio::select! {
             line = lines.recv() => line,

@@ -95,15 +95,60 @@ fn split(text: &str) -> (Option<&str>, &str) {
 /// The fields of text that is not valid YAML. A field is YAML if it is by itself, else it is the text after its colon with the
 /// indented lines below.
 fn line_by_line(yaml: &str) -> Fields {
-    let mut blocks: Vec<(&str, String)> = Vec::new();
-    for line in yaml.lines() {
-        let is_indented = line.starts_with([' ', '\t']) || line.trim().is_empty();
+    separate(yaml).into_iter().map(|field| (field.name, field.value)).collect()
+}
+
+/// A field of front matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrontMatterField {
+    /// Its name.
+    pub name: String,
+    /// Its value: a text if it is not valid YAML by itself.
+    pub value: Value,
+    /// The line of the file on which it begins, from 1.
+    pub line: usize,
+}
+
+impl FrontMatterField {
+    /// Its texts: those of a list, or of a text with commas between them.
+    pub fn texts(&self) -> Vec<String> {
+        match &self.value {
+            Value::Array(items) => items.iter().filter_map(|item| text_of(Some(item))).collect(),
+            value => {
+                let text = text_of(Some(value)).unwrap_or_default();
+                let parts = text.split(',').map(|part| part.trim().to_owned());
+                parts.filter(|part| !part.is_empty()).collect()
+            }
+        }
+    }
+
+    /// Its text in one line.
+    pub fn line_of_text(&self) -> String {
+        one_line(&text_of(Some(&self.value)).unwrap_or_default())
+    }
+}
+
+/// The fields of the front matter of `text`, each read by itself, so that one bad field costs no other; and the text below.
+/// `None` without front matter.
+pub fn front_matter_fields(text: &str) -> Option<(Vec<FrontMatterField>, &str)> {
+    let (yaml, body) = split(text);
+    let mut fields = separate(yaml?);
+    // The first line is that of the mark.
+    fields.iter_mut().for_each(|field| field.line += 1);
+    Some((fields, body))
+}
+
+/// The fields, with their lines from 1.
+fn separate(yaml: &str) -> Vec<FrontMatterField> {
+    let mut blocks: Vec<(usize, &str, String)> = Vec::new();
+    for (index, line) in yaml.lines().enumerate() {
+        let is_indented = line.starts_with([' ', '\t', '-']) || line.trim().is_empty();
         match line.split_once(':') {
             Some((key, rest)) if !is_indented && !key.starts_with('#') => {
-                blocks.push((key.trim(), rest.trim().to_owned()));
+                blocks.push((index + 1, key.trim(), rest.trim().to_owned()));
             }
             _ => {
-                if let Some((_, block)) = blocks.last_mut() {
+                if let Some((.., block)) = blocks.last_mut() {
                     block.push('\n');
                     block.push_str(line);
                 }
@@ -116,7 +161,12 @@ fn line_by_line(yaml: &str) -> Fields {
         let text = text.trim().trim_matches(['"', '\'']);
         alone.and_then(|mut fields| fields.remove(key)).unwrap_or_else(|| text.into())
     };
-    blocks.into_iter().map(|(key, block)| (key.to_owned(), value(key, block))).collect()
+    let field = |(line, key, block): (usize, &str, String)| FrontMatterField {
+        name: key.to_owned(),
+        value: value(key, block),
+        line,
+    };
+    blocks.into_iter().map(field).collect()
 }
 
 /// A text, or a number or word that YAML takes for something else.

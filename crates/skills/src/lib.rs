@@ -12,5 +12,5 @@ mod front_matter;
 mod machine;
 
 pub use find::{Given, Problem, Skill, SkillCatalog, SkillOrigin, SkillPlace, described, find};
-pub use front_matter::{Requirements, without_front_matter};
+pub use front_matter::{FrontMatterField, Requirements, front_matter_fields, without_front_matter};
 pub use machine::Machine;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use myclaw_front::args::{ImageArgs, SessionArgs};
+use myclaw_front::args::{ImageArgs, SessionArgs, WorktreeArgs};
 
 /// Arguments of `attach`.
 #[derive(Debug, Args)]
@@ -40,6 +40,9 @@ pub struct ChatArgs {
     /// The session.
     #[command(flatten)]
     pub session: SessionArgs,
+    /// The worktree.
+    #[command(flatten)]
+    pub worktree: WorktreeArgs,
 }
 
 /// Which session to go on with.

@@ -14,7 +14,7 @@ use myclaw_front::servers::ServerCommand;
 mod elsewhere;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 42] = [
+pub(super) const NAMES: [&str; 43] = [
     "/help",
     "/new",
     "/clear",
@@ -50,6 +50,7 @@ pub(super) const NAMES: [&str; 42] = [
     "/undo",
     "/redo",
     "/skill",
+    "/agents",
     "/queue",
     "/jobs",
     "/mcp",
@@ -92,6 +93,7 @@ pub(super) const HELP: &str = "\
 /undo                    undo the file changes of the last turn; again: of the one before
 /redo                    make the changes again that were undone last
 /skill [NAME [MESSAGE]]  list the skills, or ask the agent to use one (also: /skills)
+/agents                  the agents that are files, which sub-agents can be
 /queue [drop NUMBER]     list the waiting messages, or take one back
 /jobs [kill ID]          list the background jobs, or end one
 /mcp [tools|approve NAME] list the MCP servers, show the tools of one, or approve them
@@ -136,6 +138,8 @@ pub(super) enum Command {
     Compact(Option<String>),
     /// Lists the skills, or asks the agent to use one. The text is its name, and a message if there is one.
     Skill(Option<String>),
+    /// Lists the agents that are files.
+    Agents,
     /// Lists waiting messages, or takes the message of that number back.
     Queue(Option<usize>),
     /// Lists the background jobs, or ends the one with this id.
@@ -201,6 +205,7 @@ impl Command {
                 | Self::Questions
                 | Self::Sessions(None)
                 | Self::Skill(None)
+                | Self::Agents
                 | Self::Usage
                 | Self::Context
                 | Self::Title(None)
@@ -294,6 +299,7 @@ fn slash_command(
         ("/resume", None) => Parsed::Command(Command::Resume),
         ("/compact", focus) => Parsed::Command(Command::Compact(focus)),
         ("/skill" | "/skills", argument) => Parsed::Command(Command::Skill(argument)),
+        ("/agents", None) => Parsed::Command(Command::Agents),
         ("/queue", None) => Parsed::Command(Command::Queue(None)),
         ("/queue", Some(argument)) => match queue::number(&argument) {
             Some(number) => Parsed::Command(Command::Queue(Some(number))),
@@ -333,7 +339,7 @@ fn slash_command(
         (
             "/help" | "/?" | "/continue" | "/usage" | "/cost" | "/quit" | "/exit" | "/retry"
             | "/copy" | "/plan" | "/todos" | "/diff" | "/questions" | "/context" | "/config"
-            | "/back" | "/rewind" | "/tree" | "/resume",
+            | "/back" | "/rewind" | "/tree" | "/resume" | "/agents",
             Some(_),
         ) => Parsed::Unknown(format!("{name} takes no argument")),
         _ => Parsed::Unknown(unknown(name, &others())),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use myclaw_agent::approvals::WaitingApproval;
-use myclaw_agent::{AgentError, Plan, Session, spent_today};
+use myclaw_agent::{AgentError, AgentFile, Plan, Session, SessionConfig, spent_today};
 use myclaw_tools::FileDifference;
 
 use super::command::Command;
@@ -46,6 +46,7 @@ impl Facts<'_> {
             Command::Questions => self.questions()?,
             Command::Sessions(None) => self.list_sessions()?,
             Command::Skill(None) => skill::list(&self.session.config()),
+            Command::Agents => agents(&self.session.config()),
             Command::Usage => self.describe_usage(),
             Command::Context => context::describe(self.session, self.common).await?,
             Command::Title(None) => self.title(),
@@ -182,4 +183,19 @@ impl Facts<'_> {
             config.agent.workspace.display()
         )
     }
+}
+
+/// The agents that are files, and the mistakes in such files.
+fn agents(config: &SessionConfig) -> String {
+    let found = config.agent_files();
+    if found.agents.is_empty() && found.problems.is_empty() {
+        return "no agents yet; `myclaw agents --help` shows how to write one".to_owned();
+    }
+    let row = |agent: &AgentFile| vec![agent.name.clone(), agent.description.clone()];
+    let rows: Vec<Vec<String>> = found.agents.iter().map(row).collect();
+    let mistakes = found
+        .problems
+        .iter()
+        .map(|problem| format!("{}:{}: {}", problem.path.display(), problem.line, problem.message));
+    columns(&rows).into_iter().chain(mistakes).collect::<Vec<_>>().join("\n")
 }

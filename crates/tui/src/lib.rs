@@ -5,7 +5,8 @@ use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-use myclaw_agent::{Driver, Foreground, Session, engine};
+use myclaw_agent::subagents::SubagentTools;
+use myclaw_agent::{Foreground, Session, SessionEvent, engine};
 use myclaw_engine::{Approver, Bound, EventCallback, RunResult};
 use myclaw_llm::ContentBlock;
 use tokio::sync::mpsc;
@@ -32,6 +33,7 @@ use myclaw_front::sessions::Sessions;
 use myclaw_front::start::{Start, Wanted};
 use myclaw_front::terminal::images::shown_picture;
 use myclaw_front::terminal::{Output, Size, Title, escaped, set_title, wrapped};
+use myclaw_front::worktree::{self, Entered};
 use outputs::Common;
 use talk::{Leftover, Talker};
 
@@ -86,7 +88,9 @@ enum View {
 /// Runs the chat until the user leaves.
 pub fn run(args: &ChatArgs) -> Result<(), CliError> {
     let wanted = if args.resume.continue_last { Wanted::Last } else { Wanted::Usual };
-    let start = Start::find(&args.session, wanted)?;
+    let Entered { worktree, session, wanted } =
+        worktree::enter(&args.worktree, &args.session, wanted)?;
+    let start = Start::find(&session, wanted)?;
     let pictures = attachments::named(&args.images.paths)?;
     let interrupts = Interrupts::install()?;
     interrupts.limit_turns();
@@ -108,6 +112,9 @@ pub fn run(args: &ChatArgs) -> Result<(), CliError> {
             set_title(Title::Restore);
         }
         chat.session.config().close_jobs(&|event| jobs::print_notice(&event)).await;
+        if let Some(worktree) = worktree {
+            worktree.finish().await;
+        }
         outcome
     })?
 }
@@ -158,13 +165,17 @@ impl Chat {
             let approver = TerminalApprover::on_terminal(&output);
             (View::Plain(output), approver)
         };
-        let driver = Driver::foreground(engine(config.home.http_options()), approver);
+        let engine = engine(config.home.http_options());
+        let events = Arc::new(|_: &_, _: SessionEvent<'_>| {});
+        let (driver, subagents) =
+            SubagentTools::drive(engine, CancellationToken::new(), events, approver, None);
         let session = Session::open(driver, config, &args.options());
         let selection = session.selection().await?;
         announce(&selection, Verbosity::Normal);
         if let Some(line) = thinking_difference(&session, &selection) {
             note(format_args!("myclaw: {line}"));
         }
+        subagents.take_up(&session.config());
         Ok(Self {
             place,
             interrupts,
@@ -370,15 +381,6 @@ impl Chat {
         let (content, problems) = self.session.config().with_server_texts(content).await?;
         problems.iter().try_for_each(|problem| self.say(problem))?;
         Ok(content)
-    }
-
-    /// Brings the status line up to date.
-    async fn refresh_status(&self) -> Result<(), CliError> {
-        let selection = self.session.selection().await?;
-        self.common.work_in(self.session.config().working_directory());
-        let mut status = self.common.status();
-        status.get_or_insert_default().refresh(&self.session, &selection, &self.sessions);
-        Ok(())
     }
 
     /// Runs one turn and shows it.

@@ -45,6 +45,7 @@ impl Chat {
             | Command::Questions
             | Command::Sessions(None)
             | Command::Skill(None)
+            | Command::Agents
             | Command::Usage
             | Command::Context
             | Command::Title(None)
@@ -106,6 +107,18 @@ impl Chat {
             Command::Title(Some(title)) => self.title(&title),
             Command::Search(text) => self.sessions.search_for(&text),
         }
+    }
+
+    /// Brings the status line up to date.
+    ///
+    /// # Errors
+    /// No model can be used.
+    pub(super) async fn refresh_status(&self) -> Result<(), CliError> {
+        let selection = self.session.selection().await?;
+        self.common.work_in(self.session.config().working_directory());
+        let mut status = self.common.status();
+        status.get_or_insert_default().refresh(&self.session, &selection, &self.sessions);
+        Ok(())
     }
 
     /// Does what a key at the prompt asks for.

@@ -3,22 +3,15 @@
 //! Objects are read as they are stored. No working directory is made, so no hook, filter or attribute of the repository or of
 //! this machine takes part.
 
-use std::time::Duration;
+use std::ffi::OsString;
 
-use myclaw_exec::{ChildSpec, EnvironmentPolicy, ErrorOutput, Exit, OutputLimits, run};
 use myclaw_files::OwnedDirectory;
 use myclaw_packages::{Tree, TreeEntry};
-use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
+use crate::git::Git;
 use crate::{AgentError, FailureClass};
 
-/// Time for each command.
-const LIMIT: Duration = Duration::from_secs(120);
-/// Most bytes that a command prints: the largest package.
-const MAX_OUTPUT: usize = 40 << 20;
-/// Most bytes of the errors of a command that are shown.
-const MAX_ERRORS: usize = 2_000;
 /// What keeps other programs, and the configs of this machine, out of it.
 const VARIABLES: [(&str, &str); 6] = [
     ("GIT_CONFIG_NOSYSTEM", "1"),
@@ -101,50 +94,21 @@ async fn command(
     args: &[&str],
     input: Vec<u8>,
 ) -> Result<Vec<u8>, AgentError> {
-    let mut environment = EnvironmentPolicy::inherited();
-    for (name, value) in VARIABLES {
-        environment = environment.with(name, value);
+    let mut variables: Vec<(&'static str, OsString)> =
+        VARIABLES.iter().map(|(name, value)| (*name, value.into())).collect();
+    if args.first() != Some(&"init") {
+        variables.push(("GIT_DIR", directory.join("repository").into()));
     }
-    let is_begun = args.first() != Some(&"init");
-    if is_begun {
-        environment = environment.with("GIT_DIR", directory.join("repository"));
-    }
-    let own = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0"];
-    let spec = ChildSpec {
-        args: own.iter().chain(args).map(Into::into).collect(),
-        environment,
-        input,
-        timeout: Some(LIMIT),
-        output: OutputLimits {
-            keep_tail_bytes: MAX_ERRORS,
-            keep_tail_chars: MAX_ERRORS,
-            keep_tail_lines: usize::MAX,
-            side_file: None,
-        },
-        errors: ErrorOutput::Apart,
-        ..ChildSpec::new("git", directory)
-    };
-    let (mut printed, too_much) = (Vec::new(), CancellationToken::new());
-    let mut take = |piece: &[u8]| match printed.len() + piece.len() > MAX_OUTPUT {
-        true => too_much.cancel(),
-        false => printed.extend_from_slice(piece),
-    };
-    let finished = run(spec, &too_much, &mut take).await;
-    let finished = finished.map_err(|error| {
-        failed(format!(
-            "git does not start: {error}; install git, or name a directory or an archive"
-        ))
-    })?;
-    match finished.exit {
-        Exit::Code(0) if !too_much.is_cancelled() => Ok(printed),
-        Exit::TimedOut => Err(failed(format!("git took longer than {} s", LIMIT.as_secs()))),
-        _ if too_much.is_cancelled() => {
-            Err(failed(format!("the repository has more than {} MiB", MAX_OUTPUT >> 20)))
-        }
-        _ => {
+    let git = Git { variables, input, reaches_network: true, ..Git::default() };
+    let ended = git
+        .run(directory, args)
+        .await
+        .map_err(|why| failed(format!("{why}; a package can be a directory or an archive too")))?;
+    match ended.is_success {
+        true => Ok(ended.printed),
+        false => {
             let what = args.first().copied().unwrap_or_default();
-            let why = finished.errors.tail.trim().to_owned();
-            Err(failed(format!("git {what} failed: {why}")))
+            Err(failed(format!("git {what} failed: {}", ended.errors)))
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Situation<'a> {
 impl Situation<'_> {
     fn is_of(&self, level: &Level) -> bool {
         match level {
-            Level::Global | Level::Sandbox | Level::CommandLine => true,
+            Level::Global | Level::Sandbox | Level::CommandLine | Level::AgentFile => true,
             Level::Agent(id) => self.agents.iter().any(|agent| agent.as_str() == id),
             Level::Provider(name) => self.model.is_some_and(|model| {
                 let provider = model.split_once('/').map_or(model, |(provider, _)| provider);

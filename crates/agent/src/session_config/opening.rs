@@ -69,6 +69,7 @@ impl SessionConfig {
             sender,
             senders: Senders::default(),
             principals: Vec::new(),
+            narrowed: Vec::new(),
             seen_instructions: SeenInstructions::default(),
             editor_servers: BTreeMap::new(),
             browser,
@@ -135,6 +136,7 @@ impl SessionConfig {
             cut_answers: self.cut_answers,
             options: self.options.clone(),
             mode: self.mode.clone(),
+            narrowed: self.narrowed.clone(),
             ..new
         })
     }

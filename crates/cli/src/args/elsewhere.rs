@@ -29,7 +29,7 @@ const QUIT: &str = "a chat ends with `/quit`";
 const PROMPT: &str = "instructions are in AGENTS.md of the workspace; docs/use/workspace.md";
 
 /// Words in the place of a command, and what does the same here.
-const COMMANDS: [(&str, &str); 80] = [
+const COMMANDS: [(&str, &str); 79] = [
     ("version", "`myclaw --version` prints it"),
     ("exec", RUN),
     ("ask", RUN),
@@ -89,7 +89,6 @@ const COMMANDS: [(&str, &str); 80] = [
     ("log", "`myclaw gateway logs` shows the log"),
     ("cost", "`myclaw usage` shows calls, tokens and cost"),
     ("stats", "`myclaw usage` shows calls, tokens and cost"),
-    ("agents", "agents are in `agents.list` of the config; `myclaw --agent ID` talks to one"),
     ("hooks", "hooks are in `hooks` of the config; docs/operate/hooks.md"),
     ("permissions", RULES),
     ("allow", RULES),
@@ -224,8 +223,7 @@ const OPTIONS: [(&str, &str); 48] = [
 ];
 
 /// Words in the place of a command that seldom begin a sentence, unlike `test` and `list`.
-const GROUPS: [&str; 22] = [
-    "agents",
+const GROUPS: [&str; 21] = [
     "daemon",
     "extensions",
     "history",

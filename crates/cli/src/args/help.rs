@@ -1,5 +1,6 @@
 //! The long help texts: prose with examples, kept apart from the grammar.
 
+mod agents;
 mod attach;
 mod backup;
 mod channels;
@@ -17,7 +18,9 @@ mod runner;
 mod uninstall;
 mod update;
 mod usage;
+mod worktrees;
 
+pub(super) use agents::*;
 pub(super) use attach::*;
 pub(super) use backup::*;
 pub(super) use channels::*;
@@ -35,6 +38,7 @@ pub(super) use runner::*;
 pub(super) use uninstall::*;
 pub(super) use update::*;
 pub(super) use usage::*;
+pub(super) use worktrees::*;
 
 pub(super) const ABOUT: &str = "\
 A personal AI agent in one binary: it takes a message, calls a model, runs tools in a workspace and answers.

@@ -7,7 +7,8 @@ use std::io::Read;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use myclaw_agent::{Driver, Goal, RunAdditions, RunOptions, Selection, SessionConfig, engine};
+use myclaw_agent::subagents::SubagentTools;
+use myclaw_agent::{Driver, Goal, RunOptions, Selection, SessionConfig, SessionEvent, engine};
 use myclaw_config::ToolRules;
 use myclaw_engine::{EventCallback, RunParams, RunResult};
 use myclaw_files::OwnedDirectory;
@@ -29,6 +30,7 @@ use myclaw_front::report::{ErrorLine, Verbosity, activity_reporter, json_reporte
 use myclaw_front::runtime;
 use myclaw_front::start::{Start, Wanted};
 use myclaw_front::terminal::{Destination, JsonMode, Output, escaped};
+use myclaw_front::worktree::{self, Entered};
 
 /// Largest message that is read from standard input: far more than fits a model.
 const MAX_STDIN_BYTES: u64 = 10 * 1024 * 1024;
@@ -97,6 +99,8 @@ fn run_turn(
     let pictures = attachments::named(&args.images.paths)?;
     let options = run_options(&args.bounds)?;
     let scratch = args.no_session.then(scratch).transpose()?;
+    let Entered { worktree, session, wanted } =
+        worktree::enter(&args.worktree, &args.session, Wanted::from(args.last))?;
     let home = find_home()?;
     let home = match &scratch {
         Some(scratch) => {
@@ -105,7 +109,7 @@ fn run_turn(
         }
         None => home,
     };
-    let mut start = Start::find_in(home, &args.session, Wanted::from(args.last))?;
+    let mut start = Start::find_in(home, &session, wanted)?;
     if !args.no_session {
         refuse_shared(&start.config)?;
         begin_to_write(&start.config.home)?;
@@ -127,7 +131,11 @@ fn run_turn(
     interrupts.before_leaving(move || jobs.kill_jobs_now());
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
-        let driver = Driver::foreground(engine(config.home.http_options()), None);
+        let approver = TerminalApprover::on_terminal(output);
+        let engine = engine(config.home.http_options());
+        let events = Arc::new(|_: &_, _: SessionEvent<'_>| {});
+        let (driver, _subagents) =
+            SubagentTools::drive(engine, cancel.child_token(), events, approver, None);
         let selection = config.select_model(args.session.model.as_deref()).await?;
         announce(&selection, verbosity);
         let place = config.working_directory();
@@ -158,6 +166,9 @@ fn run_turn(
         let emit = Arc::clone(&on_event);
         // Nobody can manage the jobs after the end of the program.
         config.close_jobs(&|event| emit(event)).await;
+        if let Some(worktree) = &worktree {
+            worktree.finish().await;
+        }
         outcome.map(drop)
     }))?
 }
@@ -224,8 +235,7 @@ impl Turns<'_> {
     /// Runs one turn.
     async fn run(&self, user_message: Vec<ContentBlock>) -> Result<RunResult, CliError> {
         let Self { driver, selection, config, output, .. } = self;
-        let approver = TerminalApprover::on_terminal(output);
-        let added = RunAdditions { approver, ..RunAdditions::default() };
+        let added = driver.additions(config);
         let params = RunParams {
             user_message,
             thinking: self.thinking,

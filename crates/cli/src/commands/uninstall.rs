@@ -16,7 +16,7 @@ use super::{confirm, gateway, refuse_if_in_use};
 use crate::args::uninstall::UninstallArgs;
 
 /// What the program keeps in the state directory.
-const STATE: [&str; 19] = [
+const STATE: [&str; 20] = [
     ".documents",
     ".env",
     "agents",
@@ -35,6 +35,7 @@ const STATE: [&str; 19] = [
     "myclaw.json",
     "node",
     "sessions",
+    "subagents",
     "usage.json",
 ];
 /// What the owner and the agent have made there.
@@ -42,6 +43,8 @@ const WORK: [&str; 4] = ["commands", "skills", "workspace", "workspaces"];
 /// The host's directory in the state directory, and what groups have made in it.
 const HOST: &str = "host";
 const GROUPS: &str = "groups";
+/// The directory of agents, in which the owner's files that describe some are too.
+const AGENTS: &str = "agents";
 /// Endings of files that stand next to another one while it is changed, or as its copy before that.
 const ENDINGS: [&str; 3] = [".bak", ".lock", ".tmp"];
 /// Where `docs/use/cli.md` puts completion scripts, below the user's home.
@@ -138,6 +141,15 @@ fn find(home: &Home, with_work: bool) -> Result<Found, CliError> {
                 self::entries(&path)?.into_iter().partition(|path| path.ends_with(GROUPS));
             found.work.extend(groups);
             found.removed.extend(rest);
+        } else if name == AGENTS && !with_work {
+            let is_written = |path: &PathBuf| path.extension().is_some_and(|end| end == "md");
+            let (files, rest): (Vec<_>, Vec<_>) =
+                self::entries(&path)?.into_iter().partition(is_written);
+            match files.is_empty() {
+                true => found.removed.push(path),
+                false => found.removed.extend(rest),
+            }
+            found.work.extend(files);
         } else if name == HOST || is_ours(&name) {
             found.removed.push(path);
         } else {

@@ -94,11 +94,13 @@ mod sessions;
 mod shortage;
 mod skills;
 mod special_files;
+mod subagents;
 mod time_zone;
 mod tools;
 mod undo;
 mod uninstall;
 mod web_tools;
+mod worktrees;
 
 /// The program in `home`, with nothing of this machine: no key, no config, no model server.
 fn myclaw(home: &TempHome, arguments: &[&str]) -> Command {

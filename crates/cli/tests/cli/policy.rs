@@ -35,7 +35,7 @@ fn result_read(home: &TempHome) -> String {
 
 #[test]
 fn a_session_gets_the_tools_of_its_kind() {
-    const ALL: [&str; 14] = [
+    const ALL: [&str; 15] = [
         "read",
         "bash",
         "edit",
@@ -50,6 +50,7 @@ fn a_session_gets_the_tools_of_its_kind() {
         "update_plan",
         "web_fetch",
         "image",
+        "sessions_spawn",
     ];
     const FEW: [&str; 8] = [
         "read",

@@ -22,8 +22,9 @@ fn names_offered(profile: Option<&str>) -> Vec<String> {
 #[test]
 fn a_profile_selects_the_tools() {
     let nine = ["read", "bash", "edit", "write", "grep", "find", "ls", "apply_patch", "process"];
-    let all = [&nine[..], &["memory_search", "memory_write", "update_plan", "web_fetch", "image"]]
-        .concat();
+    let others =
+        ["memory_search", "memory_write", "update_plan", "web_fetch", "image", "sessions_spawn"];
+    let all = [&nine[..], &others[..]].concat();
     assert_eq!(names_offered(None), all);
     assert_eq!(names_offered(Some("full")), all);
     assert_eq!(names_offered(Some("myclaw")), nine[..8]);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use myclaw_agent::SessionConfig;
 use myclaw_config::SessionScope;
+use myclaw_llm::outside::quote;
 use myclaw_session::SessionKey;
 use myclaw_store::Batch;
 
@@ -12,7 +13,6 @@ use crate::DeliveryError;
 use crate::ledger::now_ms;
 use crate::message::MAX_TEXT_BYTES;
 use crate::route::Route;
-use crate::routing::quote;
 use crate::rows::{Incoming, MessageId, Occasion, hash};
 
 /// A message from one session to another.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use myclaw_agent::subagents::{Ending, label_of, result_text, task_text};
 use myclaw_agent::{SUBAGENT_CHANNEL, SessionConfig, SessionOptions};
 use myclaw_config::{AgentId, Subagents};
 use myclaw_llm::ThinkingLevel;
-use myclaw_llm::outside::plain_name;
 use myclaw_session::{PeerKind, SessionKey, SessionKeyParts};
 use myclaw_store::{Batch, Version, Write};
 use serde_json::{Value, json};
@@ -18,14 +18,9 @@ use crate::choice::Choice;
 use crate::ledger::{Ledger, OpenMessage, now_ms};
 use crate::message::MAX_TEXT_BYTES;
 use crate::route::Route;
-use crate::routing::quote;
 use crate::rows::{Incoming, MessageId, MessageState, Occasion, hash};
-use crate::subagents::{Child, ChildEnd, ChildState, Ending, is_of_child};
+use crate::subagents::{Child, ChildEnd, ChildState, is_of_child};
 
-/// Most characters of a label.
-const MOST_LABEL_CHARS: usize = 80;
-/// Most characters of a result that its parent is shown. The rest is in the session.
-const MOST_RESULT_CHARS: usize = 20_000;
 /// Pause between two attempts to stop a sub-agent whose time is over.
 const STOP_PAUSE: Duration = Duration::from_millis(500);
 /// How often one call of a parent may have begun a sub-agent that has ended.
@@ -92,7 +87,7 @@ impl Delivery {
                 Route::nowhere(),
                 child.id.clone(),
                 child.session.clone(),
-                task_text(&child, &order.task),
+                task_text(&child.named(), &child.parent, &order.task),
                 child.started_at,
             )
         };
@@ -257,7 +252,8 @@ impl Delivery {
             };
             let Some(end) = self.children.end(session, how).await? else { continue };
             let ChildState::Ended { at, message, .. } = end.child.state.clone() else { continue };
-            let text = result_text(&end.child, how, at, text);
+            let seconds = at.saturating_sub(end.child.started_at) / 1_000;
+            let text = result_text(&end.child.named(), how, seconds, text);
             let child = &end.child;
             let (route, source) = (child.route.clone(), child.id.clone());
             let senders =
@@ -357,41 +353,6 @@ fn child_session(agent: &str, id: &str) -> SessionKey {
         peer_kind: PeerKind::Direct,
         peer_id: id.to_owned(),
     })
-}
-
-fn task_text(child: &Child, task: &str) -> String {
-    format!(
-        "[Task \"{}\" from the session {}. Your answer to this message is the result; that session gets it, and nobody \
-         can answer questions meanwhile.]\n{task}",
-        child.name(),
-        child.parent
-    )
-}
-
-/// What the parent reads.
-fn result_text(child: &Child, how: Ending, at: u64, said: &str) -> String {
-    let seconds = at.saturating_sub(child.started_at) / 1_000;
-    let (what, lead) = match how {
-        Ending::Completed => ("has completed its task", "Its answer, quoted:"),
-        Ending::Failed => ("has failed", "The failure, quoted:"),
-        Ending::Stopped => ("was stopped", "The report, quoted:"),
-        Ending::TimedOut => ("was stopped, because its time was over", "The report, quoted:"),
-    };
-    let shown: String = said.chars().take(MOST_RESULT_CHARS).collect();
-    // So that none of its lines can pose as one of this program.
-    let mut text = quote(&shown, "> ");
-    if shown.len() < said.len() {
-        text.push_str("\n[cut here; `sessions_history` of its session has the rest]");
-    }
-    format!(
-        "[The sub-agent \"{}\" {what}, after {seconds} s. Its session is {}. {lead}]\n{text}",
-        child.name(),
-        child.session
-    )
-}
-
-fn label_of(label: &str) -> Option<String> {
-    Some(plain_name(label, MOST_LABEL_CHARS)).filter(|label| !label.is_empty())
 }
 
 fn level_of(word: &str) -> Result<ThinkingLevel, DeliveryError> {

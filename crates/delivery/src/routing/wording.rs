@@ -10,7 +10,7 @@ use std::path::Path;
 use myclaw_channels::{Arrival, Attachment, AttachmentContent, ChatKind, FileOf, Passage, Quoted};
 use myclaw_files::{Access, Durability, SharedDirectory, create_private_directory};
 use myclaw_llm::ContentBlock;
-use myclaw_llm::outside::plain_name;
+use myclaw_llm::outside::{plain_name, quote};
 use myclaw_tools::picture_from_bytes;
 
 use crate::message::MessageFile;
@@ -150,15 +150,6 @@ pub(super) fn overheard(arrival: &Arrival, most: usize) -> String {
 /// The text of a later version of a message.
 pub fn edited(text: &str) -> String {
     format!("[The person edited an earlier message. It says now:]\n{text}")
-}
-
-/// A text with `mark` before each of its lines.
-pub fn quote(text: &str, mark: &str) -> String {
-    // Every character that starts a new line somewhere counts.
-    let is_break =
-        |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-    let text = text.replace("\r\n", "\n");
-    text.split(is_break).map(|line| format!("{mark}{line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// A name that cannot pose as anything else: one short line without brackets.

@@ -23,7 +23,7 @@ pub(super) const COMMANDS: [(&[&str], &str); 21] = [
     ),
     (&["/login", "/logout"], "`myclaw auth` keeps the keys of providers"),
     (
-        &["/hooks", "/agents", "/settings", "/statusline"],
+        &["/hooks", "/settings", "/statusline"],
         "it is set in the config, which `myclaw config edit` opens",
     ),
     (&["/theme"], "`myclaw config set terminal.theme dark` sets the colours, for the next chat"),

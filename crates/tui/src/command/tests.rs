@@ -104,7 +104,7 @@ fn the_help_names_every_command() {
 type Row = (&'static str, &'static str, Option<(&'static str, &'static str)>);
 
 /// Each command with a good and a bad line; for commands that take anything, the bad one is the empty argument or `None`.
-const TABLE: [Row; 40] = [
+const TABLE: [Row; 41] = [
     ("/help", "/help", Some(("/help me", "/help takes no argument"))),
     ("/new", "/new trip", None),
     ("/clear", "/clear trip", None),
@@ -160,6 +160,7 @@ const TABLE: [Row; 40] = [
         )),
     ),
     ("/skill", "/skill trip now", None),
+    ("/agents", "/agents", Some(("/agents x", "/agents takes no argument"))),
     (
         "/queue",
         "/queue drop 2",

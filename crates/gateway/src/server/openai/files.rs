@@ -4,7 +4,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use myclaw_delivery::message::{MAX_TEXT_BYTES, MessageFile};
-use myclaw_delivery::routing::{file_name, quote, text_of};
+use myclaw_delivery::routing::{file_name, text_of};
+use myclaw_llm::outside::quote;
 use serde::Deserialize;
 
 use super::Said;
