@@ -268,7 +268,7 @@ fn a_killed_run_leaves_a_worktree_that_is_listed_and_taken_up_and_none_is_remove
     fs::create_dir_all(&project).expect("a directory");
     git(&project, &["init", "--quiet"]);
     git(&project, &["commit", "--quiet", "--allow-empty", "-m", "first"]);
-    let mut running = RunningChild::spawn(
+    let running = RunningChild::spawn(
         myclaw(&home, &["run", "--worktree=fix", "wait"]).current_dir(&project),
     );
     until("a request", || !server.requests().is_empty());
