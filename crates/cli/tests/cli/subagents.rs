@@ -65,15 +65,14 @@ fn unconfined(home: &TempHome) {
 #[test]
 fn two_sub_agents_work_at_once_and_their_answers_are_results_of_the_calls() {
     let (gate, both) = (Gate::closed(), AtomicUsize::new(0));
-    let opened = gate.clone();
     let (server, home) = serve(family(
         vec![json!({"task": "the first"}), json!({"task": "the second", "label": "b"})],
         move |request, number| {
             // None of them answers before both have asked.
             if both.fetch_add(1, Ordering::SeqCst) == 1 {
-                opened.open();
+                gate.open();
             }
-            done(request, number).hold_after(0, &opened)
+            done(request, number).hold_after(0, &gate)
         },
     ));
     unconfined(&home);
