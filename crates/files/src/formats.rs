@@ -154,7 +154,8 @@ impl StateFormats {
             return Ok(());
         }
         let path = state.join(FILE);
-        let next = Self::after(found.as_ref(), USED.iter().any(|name| state.join(name).exists()));
+        let is_used = found.is_some() || USED.iter().any(|name| state.join(name).exists());
+        let next = Self::after(found.as_ref(), is_used);
         match next.write(&path) {
             // Only a raised number has to be there before what it is about.
             Err(error) if found.is_some_and(|found| !found.is_current()) => {

@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a failure fails the test")]
-
 use std::collections::BTreeMap;
 use std::fs;
 
