@@ -209,10 +209,14 @@ impl Core {
             client.batch_execute("COMMIT"),
         )
         .await;
-        changed.map(drop).and(unlimited).and(committed).map_err(|error| {
+        // The server's own answer to it: then there is nothing to commit.
+        let is_refused = changed.is_err();
+        if let Err(error) = changed.map(drop).and(unlimited).and(committed) {
             // A change adds to sums, so one that may have been made is not made again.
-            Failure::lasting(Failure::from(error).problem)
-        })?;
+            let is_undone = is_refused && error.code().is_some();
+            let failure = Failure::from(error);
+            return Err(if is_undone { failure } else { Failure::lasting(failure.problem) });
+        }
         client.give_back();
         entry.updated_at = crate::read::number(at);
         Ok(Some(entry))
