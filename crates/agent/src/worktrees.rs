@@ -244,7 +244,9 @@ impl Repository {
         self.keep(&worktree, &mut told).await?;
         let what = format!("Merge the worktree {name}");
         let merge = ["merge", "--no-ff", "--no-stat", "--no-edit", "-m", &what, &worktree.branch];
-        let merged = self.git(&self.top, &merge).await?;
+        let settings = self.settings_of_author(&self.top).await?;
+        let merged = Git { settings, ..Git::default() }.run(&self.top, &merge).await;
+        let merged = merged.map_err(failed)?;
         if !merged.is_success {
             let conflicts = self
                 .git(&self.top, &["diff", "--name-only", "--no-ext-diff", "--diff-filter=U"])
@@ -310,11 +312,7 @@ impl Repository {
         if self.git(path, &["diff", "--cached", "--quiet", "--no-ext-diff"]).await?.is_success {
             return Ok(());
         }
-        let mut settings = self.settings.clone();
-        if !self.git(path, &["var", "GIT_COMMITTER_IDENT"]).await?.is_success {
-            let own = [("user.name", "MyClaw"), ("user.email", "myclaw@localhost")];
-            settings.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        }
+        let settings = self.settings_of_author(path).await?;
         let git = Git { settings, ..Git::default() };
         let commit = git.run(path, &["commit", "--quiet", "--no-verify", "-m", MESSAGE]).await;
         let commit = commit.map_err(failed)?;
@@ -397,6 +395,16 @@ impl Repository {
         let listed = self.done(&self.top, &["worktree", "list", "--porcelain", "-z"]).await?;
         let text = String::from_utf8_lossy(&listed.printed).into_owned();
         Ok(text.split("\0\0").filter_map(Entry::parse).collect())
+    }
+
+    /// The settings of a command that makes a commit, with an author if the user has none.
+    async fn settings_of_author(&self, path: &Path) -> Result<Vec<(String, String)>, AgentError> {
+        let mut settings = self.settings.clone();
+        if !self.git(path, &["var", "GIT_COMMITTER_IDENT"]).await?.is_success {
+            let own = [("user.name", "MyClaw"), ("user.email", "myclaw@localhost")];
+            settings.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        }
+        Ok(settings)
     }
 
     async fn git(&self, directory: &Path, args: &[&str]) -> Result<Ended, AgentError> {

@@ -465,6 +465,7 @@ const OWN_FILES: [(&str, &[&str]); 7] = [
             "agent/src/mcp/import.rs",
             "agent/src/packages/fetch.rs",
             "agent/src/secrets.rs",
+            "agent/src/worktrees.rs",
             "channels/src/socket.rs",
             "front/src/attachments.rs",
             "tui/src/attach.rs",

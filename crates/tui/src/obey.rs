@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use myclaw_agent::{UndoMode, check_agent};
 use myclaw_session::{Role, SessionKey, TailLimit, TranscriptMessage};
-use myclaw_tools::WhichTurn;
+use myclaw_tools::{Direction, WhichTurn};
 
 use super::back::GoesBack;
 use super::command::Command;
@@ -84,14 +84,7 @@ impl Chat {
                 let answer = queue::drop_one(&self.session, number).await?;
                 self.say(&answer)
             }
-            Command::Undo(direction) => {
-                let mode = UndoMode::Apply;
-                let undone = self.session.undo(direction, WhichTurn::Next, mode).await;
-                self.say(&match undone {
-                    Ok(undone) => describe(&undone, direction, mode),
-                    Err(error) => error.message,
-                })
-            }
+            Command::Undo(direction) => self.undo(direction).await,
             Command::Jobs(None) => self.say(&jobs::list(&self.session).await),
             Command::Jobs(Some(id)) => self.say(&jobs::kill(&self.session, &id).await),
             Command::Mcp(command) => {
@@ -107,6 +100,16 @@ impl Chat {
             Command::Title(Some(title)) => self.title(&title),
             Command::Search(text) => self.sessions.search_for(&text),
         }
+    }
+
+    /// Undoes the changes of a turn, or makes them again.
+    async fn undo(&mut self, direction: Direction) -> Result<(), CliError> {
+        let mode = UndoMode::Apply;
+        let undone = self.session.undo(direction, WhichTurn::Next, mode).await;
+        self.say(&match undone {
+            Ok(undone) => describe(&undone, direction, mode),
+            Err(error) => error.message,
+        })
     }
 
     /// Brings the status line up to date.

@@ -40,7 +40,7 @@ const ALIASES: ToolAliases = ToolAliases {
         ("agent", "agentId"),
         ("run_in_background", "background"),
     ],
-    unlisted: &[("thinking", "string"), ("runTimeoutSeconds", "integer")],
+    unlisted: &[("model", "string"), ("thinking", "string"), ("runTimeoutSeconds", "integer")],
 };
 
 /// What the schema depends on.
@@ -366,7 +366,7 @@ fn offered(caller: &SessionConfig, files: &AgentFiles) -> Vec<String> {
 fn schema((agents, has_background, is_git): &Offered) -> ToolSchema {
     let mut description = include_str!("spawn.md").trim().to_owned();
     let text = json!({"type": "string"});
-    let mut properties = json!({"task": text, "label": text, "model": text});
+    let mut properties = json!({"task": text, "label": text});
     if !agents.is_empty() {
         description.push_str("\nThe agents (agentId):");
         agents.iter().for_each(|line| description.push_str(&format!("\n- {line}")));

@@ -187,8 +187,8 @@ async fn finished_worktree(child: &Child, parent: &SessionConfig) -> Option<Stri
         repository.finish(name, RemoveUnused::Yes).await
     };
     Some(match finished.await {
-        Ok(sentence) => format!("[{sentence}]"),
-        Err(error) => format!("[the worktree {name} stays: {}]", error.message),
+        Ok(sentence) => sentence,
+        Err(error) => format!("the worktree {name} stays: {}", error.message),
     })
 }
 

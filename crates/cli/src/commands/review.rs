@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use myclaw_engine::Mode;
-use myclaw_front::args::{ContinueArgs, ImageArgs};
+use myclaw_front::args::{ContinueArgs, ImageArgs, WorktreeArgs};
 use myclaw_front::exit::CliError;
 use myclaw_front::print::{Printer, note};
 use myclaw_front::requests;
@@ -50,6 +50,7 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<(), CliError> {
         quiet: args.quiet,
         images: ImageArgs::default(),
         last: ContinueArgs::default(),
+        worktree: WorktreeArgs::default(),
         no_session: session.session.is_none(),
         session,
         bounds: args.bounds.clone(),

@@ -56,8 +56,12 @@ fn list(whose: &WhichRepository, as_json: bool) -> Result<(), CliError> {
 }
 
 async fn repository(whose: &WhichRepository) -> Result<Repository, CliError> {
-    let here = Path::new(".");
-    Ok(Repository::of(whose.directory.as_deref().unwrap_or(here)).await?)
+    let directory = match &whose.directory {
+        Some(directory) => directory.clone(),
+        None => std::env::current_dir()
+            .map_err(|error| CliError::failure(format!("no current directory: {error}")))?,
+    };
+    Ok(Repository::of(&directory).await?)
 }
 
 /// The repository, if no session works in the worktree at this moment.

@@ -80,7 +80,7 @@ fn calls_by_names_of_other_agents_are_calls_of_the_tools() {
             ("LS", json!({"path": "."})),
             ("ApplyPatch", json!({"input": "--- a/a.txt\n+++ b/a.txt\n@@\n-three\n+3\n"})),
             ("READ", json!({"path": "a.txt", "file_path": "other.txt"})),
-            ("Task", json!({"prompt": "x"})),
+            ("NotebookEdit", json!({"prompt": "x"})),
         ],
     );
     let expected = [
@@ -94,7 +94,7 @@ fn calls_by_names_of_other_agents_are_calls_of_the_tools() {
         "a.txt",
         "Applied to 1 file",
         "`file_path` and `path` are the same argument and have different values",
-        "Unknown tool: Task",
+        "Unknown tool: NotebookEdit",
     ];
     assert_eq!(found.len(), expected.len(), "{found:?}");
     for (result, expected) in found.iter().zip(expected) {

@@ -259,7 +259,8 @@ fn a_killed_run_leaves_a_worktree_that_is_listed_and_taken_up_and_none_is_remove
     let gate = Gate::closed();
     let held = gate.clone();
     let (server, home) = serve(Script::answer_with(move |request, number| {
-        match json!(request.messages().last()).to_string().contains("wait") {
+        let last = json!(request.messages().last()).to_string();
+        match last.contains("wait") && !last.contains("write it") {
             true => Reply::anthropic().text("waited").step().hold_after(0, &held),
             false => answer(request, number),
         }

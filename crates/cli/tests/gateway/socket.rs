@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 
-use futures_util::{SinkExt, StreamExt};
-use tokio_tungstenite::tungstenite::{Error, Message};
+use futures_util::SinkExt;
+use tokio_tungstenite::tungstenite::Message;
 
 pub(super) use super::web_socket::{Socket, block_on};
 use super::*;

@@ -104,7 +104,7 @@ fn the_help_names_every_command() {
 type Row = (&'static str, &'static str, Option<(&'static str, &'static str)>);
 
 /// Each command with a good and a bad line; for commands that take anything, the bad one is the empty argument or `None`.
-const TABLE: [Row; 41] = [
+const TABLE: [Row; 43] = [
     ("/help", "/help", Some(("/help me", "/help takes no argument"))),
     ("/new", "/new trip", None),
     ("/clear", "/clear trip", None),
@@ -112,6 +112,7 @@ const TABLE: [Row; 41] = [
     ("/retry", "/retry", Some(("/retry 2", "/retry takes no argument"))),
     ("/tree", "/tree", Some(("/tree main", "/tree takes no argument"))),
     ("/back", "/back", Some(("/back 3", "/back takes no argument"))),
+    ("/rewind", "/rewind", Some(("/rewind 3", "/rewind takes no argument"))),
     (
         "/image",
         "/image plan.png why?",
@@ -141,6 +142,7 @@ const TABLE: [Row; 41] = [
     ("/resume", "/resume", Some(("/resume trip", "/resume takes no argument"))),
     ("/compact", "/compact the costs", None),
     ("/goal", "/goal three lines", None),
+    ("/btw", "/btw why?", Some(("/btw", "/btw needs a question: /btw QUESTION"))),
     ("/diff", "/diff", Some(("/diff main", "/diff takes no argument"))),
     ("/questions", "/questions", Some(("/questions 1", "/questions takes no argument"))),
     (
