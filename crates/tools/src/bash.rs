@@ -115,7 +115,7 @@ impl BashTool {
                         ),
                     },
                     "workdir": {"type": "string"},
-                    "env": {"type": "object", "description": "More variables"},
+                    "env": {"type": "object"},
                 },
                 "required": ["command"],
             }),

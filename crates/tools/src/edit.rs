@@ -57,7 +57,7 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
             "path": {"type": "string"},
             "oldText": {"type": "string", "description": "text to replace, copied from the file; must occur exactly once"},
             "newText": {"type": "string"},
-            "all": {"type": "boolean", "description": "replace every occurrence"}
+            "all": {"type": "boolean"}
         },
         "required": ["path", "oldText", "newText"],
     });

@@ -53,7 +53,7 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| ToolSchema {
                 "type": "string",
                 "description": "Like *.rs (a name at any depth) or src/**/*.rs (a path)",
             },
-            "path": {"type": "string", "description": "Directory; default: working directory"},
+            "path": {"type": "string"},
             "limit": {"type": "integer", "minimum": 1, "description": format!("Default {DEFAULT_LIMIT}")},
         },
         "required": ["pattern"],

@@ -45,7 +45,7 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
         "type": "object",
         "properties": {
             "path": {"type": "string"},
-            "startLine": {"type": "integer", "minimum": 1, "description": "first line, from 1"},
+            "startLine": {"type": "integer", "minimum": 1, "description": "from 1"},
             "endLine": {"type": "integer", "minimum": 1, "description": "last line, included"}
         },
         "required": ["path"],

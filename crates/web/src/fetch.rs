@@ -74,7 +74,7 @@ static SCHEMA: LazyLock<ToolSchema> = LazyLock::new(|| {
         "type": "object",
         "properties": {
             "url": {"type": "string", "description": "http or https"},
-            "offset": {"type": "integer", "minimum": 0, "description": "character to start at, to continue a long page"}
+            "offset": {"type": "integer", "minimum": 0, "description": "first character"}
         },
         "required": ["url"],
     });
