@@ -200,6 +200,11 @@ impl Hub {
         self.with(session, |sequence| sequence.kept.since(after))
     }
 
+    /// The same for another gateway, which does not read here what others send.
+    pub(crate) fn own_since(&self, session: &str, after: u64) -> Since {
+        self.with(session, |sequence| sequence.kept.own_since(after))
+    }
+
     /// Calls a function with the sequence of a session, which is made if it is missing.
     fn with<T>(&self, session: &str, work: impl FnOnce(&mut Sequence) -> T) -> T {
         let used = self.events.fetch_add(1, Ordering::Relaxed) + 1;

@@ -91,7 +91,10 @@ impl Relay {
     fn connect(self: &Arc<Self>, listed: Vec<Peer>, say: &Say) {
         let mut links = self.links.lock();
         links.retain(|holder, link| {
-            let stays = listed.contains(&link.peer);
+            let is_replaced =
+                listed.iter().any(|peer| peer.holder == *holder && *peer != link.peer);
+            // One that gives no sign in the store for a while may still work.
+            let stays = listed.contains(&link.peer) || link.is_open() && !is_replaced;
             if !stays {
                 self.hub.cut_off(&Arc::from(holder.as_str()));
             }
@@ -119,6 +122,8 @@ impl Relay {
             if wanted.insert(session.to_owned(), Instant::now()).is_some() {
                 return;
             }
+            // Nobody was asked until now.
+            self.hub.miss(session);
             let watch = |link: &Link| {
                 let (is_known, known) = oneshot::channel();
                 link.give(Order::Watch(session.to_owned(), is_known)).then_some(known)

@@ -37,13 +37,22 @@ fn slow_model() -> ModelServer {
 fn three(url: &str, model: &ModelServer) -> ([Machine; 3], [Gateway; 3]) {
     let machines = ["one", "two", "three"].map(|name| Machine::new(name, url, model));
     let gateways = [0, 1, 2].map(|number: usize| machines[number].start());
-    gateways[1..].iter().for_each(|to| linked(&gateways[0], to));
+    linked(&gateways.each_ref());
     (machines, gateways)
 }
 
-/// Returns when the second gateway shows what happens at the first one: here, that a mode is changed of a session which
-/// nobody works on.
-fn linked(from: &Gateway, to: &Gateway) {
+/// Returns when each gateway shows what happens at each other one.
+fn linked(gateways: &[&Gateway]) {
+    for (number, from) in gateways.iter().enumerate() {
+        for to in [&gateways[..number], &gateways[number + 1..]].concat() {
+            shows(to, from);
+        }
+    }
+}
+
+/// Returns when one gateway shows what happens at another one: here, that a mode is changed of a session which nobody works
+/// on.
+fn shows(to: &Gateway, from: &Gateway) {
     block_on(async {
         let (mut from, mut to) = (Socket::open(&from.client).await, Socket::open(&to.client).await);
         to.ask("w", "watch", json!({"session": "probe"})).await;
@@ -189,7 +198,7 @@ fn a_gateway_that_wakes_too_late_shows_nothing_of_its_run() {
     let model = slow_model();
     let machines = ["one", "two"].map(|name| Machine::new(name, &url, &model));
     let [first, second] = [0, 1].map(|number: usize| machines[number].start());
-    linked(&first, &second);
+    linked(&[&first, &second]);
     block_on(async {
         let (mut near, mut far) =
             (Socket::open(&first.client).await, Socket::open(&second.client).await);
@@ -267,7 +276,7 @@ fn a_session_is_controlled_through_any_gateway() {
         machine
     });
     let [first, second] = [0, 1].map(|number: usize| machines[number].start());
-    linked(&first, &second);
+    linked(&[&first, &second]);
     block_on(async {
         let mut socket = Socket::open(&second.client).await;
         socket.ask("w", "watch", json!({"session": "main"})).await;

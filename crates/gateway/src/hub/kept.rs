@@ -88,6 +88,8 @@ pub(super) struct Kept {
     bytes: usize,
     /// Number of the newest event.
     newest: u64,
+    /// Of the events until this number, some of other gateways may be missing.
+    broken: u64,
 }
 
 /// An event, or neighbouring deltas of one text.
@@ -137,7 +139,7 @@ enum Kind {
 impl Kept {
     /// Begins after the number `newest`.
     pub(super) fn after(newest: u64) -> Self {
-        Self { list: VecDeque::new(), bytes: 0, newest }
+        Self { list: VecDeque::new(), bytes: 0, newest, broken: 0 }
     }
 
     /// The number of the newest event.
@@ -172,11 +174,10 @@ impl Kept {
         Some(Joined { numbers: self.newest..=self.newest, origin, text: EventText::Kept(text) })
     }
 
-    /// Forgets all events, so that everybody who reads here reads the history.
+    /// Notes that events of other gateways may be missing, so that clients read the history.
     pub(super) fn break_off(&mut self) {
-        self.list.clear();
-        self.bytes = 0;
-        self.newest += 1;
+        self.push(Instant::now(), Origin::Elsewhere, Content::Whole("null".into()));
+        self.broken = self.newest;
     }
 
     /// Adds an event of a run. A delta joins the ones before it.
@@ -253,8 +254,16 @@ impl Kept {
         }
     }
 
-    /// The events after the number `after`.
+    /// The events after the number `after`, for clients.
     pub(super) fn since(&self, after: u64) -> Since {
+        match after < self.broken {
+            true => Since::Gap(self.newest),
+            false => self.own_since(after),
+        }
+    }
+
+    /// The same for other gateways, which have the events of others from there.
+    pub(super) fn own_since(&self, after: u64) -> Since {
         if after < self.newest - self.count() || after > self.newest {
             return Since::Gap(self.newest);
         }

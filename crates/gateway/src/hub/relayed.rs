@@ -88,8 +88,8 @@ impl Hub {
         });
     }
 
-    /// Takes the state of a session over from the gateway `source`. `is_anew` says that events of it were lost.
-    pub(crate) fn adopt(&self, session: &str, source: &Arc<str>, state: PeerState, is_anew: bool) {
+    /// Takes the state of a session over from the gateway `source`.
+    pub(crate) fn adopt(&self, session: &str, source: &Arc<str>, state: PeerState) {
         self.with(session, |sequence| {
             let Some(epoch) = state.epoch.filter(|epoch| *epoch >= sequence.relayed.epoch) else {
                 return;
@@ -107,11 +107,17 @@ impl Hub {
                 }
             }
             // Who watches already has seen less, or something else.
-            if is_watched && (is_anew || was_running || sequence.live.is_running()) {
-                sequence.kept.break_off();
-                sequence.wake_all();
+            if is_watched && (was_running || sequence.live.is_running()) {
+                sequence.miss();
             }
         });
+    }
+
+    /// Has clients read the history of a session, because events of another gateway may be missing here.
+    pub(crate) fn miss(&self, session: &str) {
+        if let Some(sequence) = self.sequences().get(session) {
+            sequence.lock().miss();
+        }
     }
 
     /// Notes that nothing more comes from the gateway `source`.
@@ -164,6 +170,11 @@ impl Relayed {
 }
 
 impl Sequence {
+    fn miss(&mut self) {
+        self.kept.break_off();
+        self.wake_all();
+    }
+
     /// Adds an event, unless it was shown.
     pub(super) fn once(
         &mut self,

@@ -80,9 +80,13 @@ impl Link {
         Self { peer, orders, is_open, _task }
     }
 
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Acquire)
+    }
+
     /// False if the other gateway cannot be asked now.
     pub(super) fn give(&self, order: Order) -> bool {
-        if !self.is_open.load(Ordering::Acquire) {
+        if !self.is_open() {
             return false;
         }
         let is_taken = self.orders.try_send(order).is_ok();
@@ -150,7 +154,8 @@ impl Session<'_> {
         is_open.store(true, Ordering::Release);
         // After it is open: a session that is wanted from here on comes as an order too.
         for session in self.relay.wanted() {
-            let state = Pending::State(session.clone(), false, None);
+            // What happened there before was not sent.
+            let state = Pending::State(session.clone(), true, None);
             if !self.ask("watch", json!({"session": session}), state).await {
                 return;
             }
@@ -226,7 +231,10 @@ impl Session<'_> {
                         if let Some(state) = state
                             && !self.relay.is_mine(&session)
                         {
-                            self.relay.hub.adopt(&session, &self.source, state, is_anew);
+                            self.relay.hub.adopt(&session, &self.source, state);
+                        }
+                        if is_anew {
+                            self.relay.hub.miss(&session);
                         }
                         if let Some(is_known) = is_known {
                             let _ = is_known.send(());

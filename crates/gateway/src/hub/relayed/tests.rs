@@ -53,8 +53,8 @@ fn what_a_former_holder_sends_late_is_left_out() {
     }
     hub.relay("s", (&one, Some(4)), &delta("late"));
     hub.relay("s", (&one, Some(4)), &of_type("run_end"));
-    hub.adopt("s", &one, state(Some(4), "late"), true);
-    hub.adopt("s", &one, state(None, "late"), true);
+    hub.adopt("s", &one, state(Some(4), "late"));
+    hub.adopt("s", &one, state(None, "late"));
     assert_eq!(
         seen(&hub, begin),
         ["run_start", "llm_start", "first", "run_start", "notice", "llm_start", "second"]
@@ -116,14 +116,31 @@ fn who_watches_reads_anew_when_a_state_comes_later() {
     let begin = hub.newest("s");
     let one: Arc<str> = "one".into();
     // Nobody watches yet.
-    hub.adopt("s", &one, state(Some(1), "so far"), false);
+    hub.adopt("s", &one, state(Some(1), "so far"));
     assert_eq!(seen(&hub, begin), [""; 0]);
     let watching = hub.watch("s");
     assert_eq!(json!(watching.live)["step"]["blocks"]["0"]["text"], "so far");
-    hub.adopt("s", &one, state(Some(1), "so far, and more"), true);
+    hub.adopt("s", &one, state(Some(1), "so far, and more"));
     assert!(watching.news.has_changed().unwrap());
     assert_eq!(seen(&hub, begin), ["gap"]);
     assert_eq!(json!(hub.watch("s").live)["step"]["blocks"]["0"]["text"], "so far, and more");
+}
+
+#[test]
+fn clients_read_anew_when_events_may_be_missing_and_other_gateways_do_not() {
+    let hub = Hub::new();
+    let begin = hub.newest("s");
+    hub.publish("s", &json!({"type": "notice"}));
+    let (news, known) = (hub.watch("s").news, hub.newest("s"));
+    hub.miss("s");
+    assert!(news.has_changed().unwrap());
+    // Also who has all events that are here.
+    assert_eq!(hub.since("s", known), Since::Gap(known + 1));
+    assert_eq!(seen(&hub, known + 1), [""; 0]);
+    // Otherwise two gateways would have each other read without end.
+    let Since::Events(own) = hub.own_since("s", begin) else { panic!("a gap for a gateway") };
+    let own = own.iter().filter(|event| event.origin != Origin::Elsewhere);
+    assert_eq!(own.count(), 1);
 }
 
 #[test]

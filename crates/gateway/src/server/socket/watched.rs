@@ -33,7 +33,11 @@ impl Watched {
 
     /// The frames that the client lacks.
     pub(super) fn frames(&mut self, session: &str, hub: &Hub) -> Vec<String> {
-        match hub.since(session, self.sent) {
+        let since = match self.reader {
+            Reader::Client => hub.since(session, self.sent),
+            Reader::Gateway(_) => hub.own_since(session, self.sent),
+        };
+        match since {
             Since::Events(events) => {
                 self.sent = events.last().map_or(self.sent, |newest| *newest.numbers.end());
                 events.iter().filter_map(|event| self.frame(event)).collect()
