@@ -36,9 +36,26 @@ fn slow_model() -> ModelServer {
 
 fn three(url: &str, model: &ModelServer) -> ([Machine; 3], [Gateway; 3]) {
     let machines = ["one", "two", "three"].map(|name| Machine::new(name, url, model));
-    let gateways = [0, 1, 2].map(|number: usize| machines[number].start());
-    linked(&gateways.each_ref());
+    let gateways = started(&machines);
     (machines, gateways)
+}
+
+/// Gateways of which the first one has the sessions `main` and `program`. It keeps them; of a session that nobody has, any
+/// gateway may take the first message.
+fn started<const N: usize>(machines: &[Machine; N]) -> [Gateway; N] {
+    let mut gateways = vec![machines[0].start()];
+    block_on(async {
+        let mut socket = Socket::open(&gateways[0].client).await;
+        for session in ["main", "program"] {
+            let set = json!({"session": session, "mode": "ask"});
+            assert_eq!(socket.ask("m", "mode", set).await["ok"], true);
+        }
+    });
+    let status = || nodes::status(&machines[0]);
+    until("the first one has the sessions", || status()["nodes"][0]["leases"]["desk"] == 2);
+    gateways.extend(machines[1..].iter().map(Machine::start));
+    linked(&gateways.iter().collect::<Vec<_>>());
+    gateways.try_into().ok().unwrap()
 }
 
 /// Returns when each gateway shows what happens at each other one.
@@ -50,14 +67,15 @@ fn linked(gateways: &[&Gateway]) {
     }
 }
 
-/// Returns when one gateway shows what happens at another one: here, that a mode is changed of a session which nobody works
-/// on.
+/// Returns when one gateway shows what happens at another one: here, that a mode is changed of a session which only that one
+/// has.
 fn shows(to: &Gateway, from: &Gateway) {
+    let session = format!("probe-{}", from.client.port);
     block_on(async {
         let (mut from, mut to) = (Socket::open(&from.client).await, Socket::open(&to.client).await);
-        to.ask("w", "watch", json!({"session": "probe"})).await;
+        to.ask("w", "watch", json!({"session": session})).await;
         for mode in ["plan", "ask"].into_iter().cycle() {
-            let set = json!({"session": "probe", "mode": mode});
+            let set = json!({"session": session, "mode": mode});
             assert_eq!(from.ask("m", "mode", set).await["ok"], true);
             let shown = to.until(|frame| frame["event"]["type"] == "mode_changed");
             if tokio::time::timeout(Duration::from_secs(1), shown).await.is_ok() {
@@ -154,7 +172,6 @@ fn clients_of_all_gateways_see_a_turn_to_its_end_although_its_gateway_is_killed(
     let Some((_server, url)) = database() else { return };
     let model = slow_model();
     let (machines, [first, second, third]) = three(&url, &model);
-    // The first one has both sessions.
     let id = first.client.send("program", "a", "begin").unwrap();
     assert_eq!(first.client.outcome(&id).unwrap()["reply"], answer());
     let program = second.client.clone();
@@ -197,8 +214,7 @@ fn a_gateway_that_wakes_too_late_shows_nothing_of_its_run() {
     let Some((_server, url)) = database() else { return };
     let model = slow_model();
     let machines = ["one", "two"].map(|name| Machine::new(name, &url, &model));
-    let [first, second] = [0, 1].map(|number: usize| machines[number].start());
-    linked(&[&first, &second]);
+    let [first, second] = started(&machines);
     block_on(async {
         let (mut near, mut far) =
             (Socket::open(&first.client).await, Socket::open(&second.client).await);
@@ -256,6 +272,57 @@ fn a_gateway_that_stops_hands_a_running_turn_over_at_once() {
     third.stop();
 }
 
+/// Makes the signs of life of the node `one` too old for the others.
+const SIGNS_TOO_LATE: &str = r#"
+    CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE node jsonb := convert_from(NEW.value, 'UTF8'); BEGIN
+        NEW.value := convert_to(jsonb_set(node, '{seen}', to_jsonb((node->>'seen')::bigint - 60000))::text, 'UTF8');
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER late BEFORE UPDATE ON myclaw.record FOR EACH ROW
+        WHEN (NEW.kind = 'node' AND convert_from(NEW.value, 'UTF8')::jsonb->>'name' = 'one') EXECUTE FUNCTION late();
+"#;
+
+#[test]
+fn a_gateway_whose_signs_come_too_late_shows_its_turns() {
+    let Some((_server, url)) = database() else { return };
+    let model = slow_model();
+    let machines = ["one", "two"].map(|name| Machine::new(name, &url, &model));
+    let [first, second] = started(&machines);
+    audit::Audit::without_triggers(&url).execute(SIGNS_TOO_LATE);
+    let silent = || nodes::status(&machines[1])["nodes"][0]["silentMs"].as_u64().unwrap();
+    until("the signs are late", || silent() > 30_000);
+    // The other one reads them several times in a lease.
+    thread::sleep(Duration::from_millis(LEASE_MS));
+    block_on(async {
+        let mut socket = Socket::open(&second.client).await;
+        let mut screen = Screen::watch(&mut socket, "main").await;
+        first.client.send("main", "a", "say it").unwrap();
+        screen.until(&mut socket, |screen| !screen.replies.is_empty()).await;
+        assert_eq!((screen.whole, screen.replies), (vec![answer()], vec![answer()]));
+    });
+    first.stop();
+    second.stop();
+}
+
+#[test]
+fn clients_read_the_history_when_another_gateway_comes() {
+    let Some((_server, url)) = database() else { return };
+    let model = model();
+    let machines = ["one", "two"].map(|name| Machine::new(name, &url, &model));
+    let first = machines[0].start();
+    let second = block_on(async {
+        let mut socket = Socket::open(&first.client).await;
+        socket.ask("w", "watch", json!({"session": "main"})).await;
+        let second = machines[1].start();
+        // It may have worked on the session before it was asked to show it.
+        let gap = socket.until(|frame| frame["type"] == "gap").await;
+        assert!(gap["session"].as_str().unwrap().ends_with(":main"), "{gap}");
+        second
+    });
+    first.stop();
+    second.stop();
+}
+
 #[test]
 fn a_session_is_controlled_through_any_gateway() {
     let Some((_server, url)) = database() else { return };
@@ -275,8 +342,7 @@ fn a_session_is_controlled_through_any_gateway() {
         machine.configure(name, &model, |config| config["tools"] = json!({"ask": ["write"]}));
         machine
     });
-    let [first, second] = [0, 1].map(|number: usize| machines[number].start());
-    linked(&[&first, &second]);
+    let [first, second] = started(&machines);
     block_on(async {
         let mut socket = Socket::open(&second.client).await;
         socket.ask("w", "watch", json!({"session": "main"})).await;

@@ -64,8 +64,10 @@ impl Socket {
 
     /// The next frame; an object with `closed` at the end of the connection.
     pub(super) async fn next(&mut self) -> Value {
+        // Pings do not count.
+        let end = tokio::time::Instant::now() + PATIENCE;
         loop {
-            let frame = tokio::time::timeout(PATIENCE, self.0.next()).await.expect("a frame");
+            let frame = tokio::time::timeout_at(end, self.0.next()).await.expect("a frame");
             match frame {
                 Some(Ok(Message::Text(text))) => return serde_json::from_str(&text).unwrap(),
                 Some(Ok(Message::Close(frame))) => {
