@@ -46,12 +46,18 @@ struct Machine {
     home: TempHome,
     port: u16,
     url: String,
+    lease_ms: u64,
 }
 
 impl Machine {
     /// A machine whose gateway shares the database at `url`.
     fn new(name: &str, url: &str, model: &ModelServer) -> Self {
-        let machine = Self { home: TempHome::new(), port: free_port(), url: url.to_owned() };
+        Self::with_lease(name, url, model, LEASE_MS)
+    }
+
+    fn with_lease(name: &str, url: &str, model: &ModelServer, lease_ms: u64) -> Self {
+        let (home, port) = (TempHome::new(), free_port());
+        let machine = Self { home, port, url: url.to_owned(), lease_ms };
         machine.configure(name, model, |_| {});
         machine
     }
@@ -67,7 +73,7 @@ impl Machine {
 
     fn command(&self, arguments: &[&str]) -> std::process::Command {
         let mut command = self.home.command(env!("CARGO_BIN_EXE_myclaw"));
-        command.args(arguments).env("MYCLAW_STORE_LEASE_MS", LEASE_MS.to_string());
+        command.args(arguments).env("MYCLAW_STORE_LEASE_MS", self.lease_ms.to_string());
         command
     }
 

@@ -11,6 +11,13 @@ use super::*;
 /// Words of a long answer, and the pause between two of them.
 const WORDS: usize = 40;
 const PAUSE: Duration = Duration::from_millis(100);
+/// Long enough that a busy machine does not lose a session, and that it shows when somebody waits for the end of a lease.
+const LEASE: Duration = Duration::from_secs(8);
+
+/// A machine that keeps its sessions.
+fn machine(name: &str, url: &str, model: &ModelServer) -> Machine {
+    Machine::with_lease(name, url, model, LEASE.as_millis().try_into().unwrap())
+}
 
 fn answer() -> String {
     (0..WORDS).map(|number| format!("w{number:02} ")).collect::<String>().trim_end().to_owned()
@@ -35,7 +42,7 @@ fn slow_model() -> ModelServer {
 }
 
 fn three(url: &str, model: &ModelServer) -> ([Machine; 3], [Gateway; 3]) {
-    let machines = ["one", "two", "three"].map(|name| Machine::new(name, url, model));
+    let machines = ["one", "two", "three"].map(|name| machine(name, url, model));
     let gateways = started(&machines);
     (machines, gateways)
 }
@@ -223,7 +230,7 @@ fn clients_of_all_gateways_see_a_turn_to_its_end_although_its_gateway_is_killed(
 fn a_gateway_that_wakes_too_late_shows_nothing_of_its_run() {
     let Some((_server, url)) = database() else { return };
     let model = slow_model();
-    let machines = ["one", "two"].map(|name| Machine::new(name, &url, &model));
+    let machines = ["one", "two"].map(|name| machine(name, &url, &model));
     let [first, second] = started(&machines);
     block_on(async {
         let (mut near, mut far) =
@@ -273,7 +280,7 @@ fn a_gateway_that_stops_hands_a_running_turn_over_at_once() {
         let gap = next.saturating_duration_since(end.join().unwrap());
         eprintln!("the next delta came {gap:?} after the end of the holder");
         // Nobody waited for the end of a lease.
-        assert!(gap < Duration::from_millis(LEASE_MS), "the next delta came after {gap:?}");
+        assert!(gap < LEASE, "the next delta came after {gap:?}");
         screen.until(&mut socket, |screen| !screen.replies.is_empty()).await;
         assert_eq!((screen.whole, screen.replies), (vec![answer()], vec![answer()]));
     });
@@ -296,13 +303,13 @@ const SIGNS_TOO_LATE: &str = r#"
 fn a_gateway_whose_signs_come_too_late_shows_its_turns() {
     let Some((_server, url)) = database() else { return };
     let model = slow_model();
-    let machines = ["one", "two"].map(|name| Machine::new(name, &url, &model));
+    let machines = ["one", "two"].map(|name| machine(name, &url, &model));
     let [first, second] = started(&machines);
     audit::Audit::without_triggers(&url).execute(SIGNS_TOO_LATE);
     let silent = || nodes::status(&machines[1])["nodes"][0]["silentMs"].as_u64().unwrap();
     until("the signs are late", || silent() > 30_000);
     // The other one reads them several times in a lease.
-    thread::sleep(Duration::from_millis(LEASE_MS));
+    thread::sleep(LEASE);
     block_on(async {
         let mut socket = Socket::open(&second.client).await;
         let mut screen = Screen::watch(&mut socket, "main").await;
@@ -318,7 +325,7 @@ fn a_gateway_whose_signs_come_too_late_shows_its_turns() {
 fn clients_read_the_history_when_another_gateway_comes() {
     let Some((_server, url)) = database() else { return };
     let model = model();
-    let machines = ["one", "two"].map(|name| Machine::new(name, &url, &model));
+    let machines = ["one", "two"].map(|name| machine(name, &url, &model));
     let first = machines[0].start();
     let second = block_on(async {
         let mut socket = Socket::open(&first.client).await;
@@ -348,7 +355,7 @@ fn a_session_is_controlled_through_any_gateway() {
         if last.contains("<m3>") { step.hold_after(0, &held) } else { step }
     }));
     let machines = ["one", "two"].map(|name| {
-        let machine = Machine::new(name, &url, &model);
+        let machine = machine(name, &url, &model);
         machine.configure(name, &model, |config| config["tools"] = json!({"ask": ["write"]}));
         machine
     });
