@@ -197,7 +197,7 @@ impl Repository {
             _ => format!("{count} {what}s"),
         };
         Ok(format!(
-            "the worktree {name} has {} that are not committed, and {} of its own on the branch {}: `myclaw worktrees merge \
+            "the worktree {name} has {} without a commit, and {} of its own on the branch {}: `myclaw worktrees merge \
              {name}` takes them over, `myclaw worktrees drop {name}` removes it",
             count(worktree.changed, "changed file"),
             count(worktree.ahead, "commit"),
@@ -340,7 +340,7 @@ impl Repository {
         if ahead > 0 {
             let commits = if ahead == 1 { "commit" } else { "commits" };
             told.push(format!(
-                "removed {}; the branch {} stays, with {ahead} {commits} that are not in this one",
+                "removed {}; the branch {} stays, with {ahead} {commits} more than this one",
                 worktree.path.display(),
                 worktree.branch
             ));

@@ -75,7 +75,7 @@ fn a_run_works_in_a_worktree_which_is_taken_up_merged_and_removed() {
     let told = output.stderr();
     assert!(told.contains("new worktree fix: ") && told.contains("branch myclaw/fix"), "{told}");
     assert!(told.contains("what is not committed in "), "{told}");
-    assert!(told.contains("has 1 changed file that are not committed, and 0 commits"), "{told}");
+    assert!(told.contains("has 1 changed file without a commit, and 0 commits"), "{told}");
     let place = home.path().join("thing.worktrees/fix");
     assert!(place.join("made.txt").exists() && !project.join("made.txt").exists());
     // The same name goes on with the same session.
