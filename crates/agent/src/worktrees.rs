@@ -177,6 +177,14 @@ impl Repository {
         Ok(Prepared { worktree, directory, is_new: true, notes })
     }
 
+    /// What a command of git that changes nothing prints in the directory in which somebody works.
+    ///
+    /// # Errors
+    /// git refuses, or prints too much.
+    pub async fn read(&self, args: &[&str]) -> Result<String, AgentError> {
+        Ok(self.done(&self.top.join(&self.below), args).await?.text())
+    }
+
     fn directory_in(&self, worktree: &Path) -> PathBuf {
         let below = worktree.join(&self.below);
         if below.is_dir() { below } else { worktree.to_owned() }

@@ -2,15 +2,17 @@
 //!
 //! The program collects the changes itself, so the agent needs no commands: it reads files and nothing else.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use myclaw_agent::worktrees::Repository;
 use myclaw_engine::Mode;
 use myclaw_front::args::{ContinueArgs, ImageArgs, WorktreeArgs};
 use myclaw_front::exit::CliError;
 use myclaw_front::print::{Printer, note};
 use myclaw_front::requests;
+use myclaw_front::runtime;
+use myclaw_front::terminal::escaped;
 use serde_json::json;
 
 use super::run::{AnswerForm, Asked, Names, run_asked};
@@ -89,19 +91,21 @@ fn changes(args: &ReviewArgs, place: &Path) -> Result<(String, String), CliError
                 "--pr takes the number or the address of a pull request: --pr 17",
             ));
         }
-        let diff = printed(place, "gh", &["pr", "diff", pull])?;
+        let diff = pull_request(place, pull)?;
         return Ok((format!("pull request {pull}"), diff));
     }
-    if git(place, &["rev-parse", "--is-inside-work-tree"]).is_err() {
-        let why =
-            "this directory is in no git repository, or git is missing; name a repository with -C";
-        return Err(CliError::usage(why));
-    }
+    let repository = runtime::block_on(Repository::of(place))?.map_err(|_| {
+        CliError::usage(
+            "this directory is in no git repository, or git is missing; name a repository with -C",
+        )
+    })?;
+    let git = |args: &[&str]| -> Result<String, CliError> {
+        Ok(runtime::block_on(repository.read(args))??)
+    };
     if let Some(branch) = &args.branch {
         let known = |name: &str| {
             let commit = format!("{name}^{{commit}}");
-            !name.starts_with('-')
-                && git(place, &["rev-parse", "--verify", "--quiet", &commit]).is_ok()
+            !name.starts_with('-') && git(&["rev-parse", "--verify", "--quiet", &commit]).is_ok()
         };
         if !known(branch) {
             let why = format!(
@@ -115,50 +119,30 @@ fn changes(args: &ReviewArgs, place: &Path) -> Result<(String, String), CliError
                 "there is no branch main, master or trunk that the branch could be compared with",
             )
         })?;
-        let diff = git(
-            place,
-            &["diff", "--no-ext-diff", "--no-textconv", &format!("{base}...{branch}"), "--"],
-        )?;
+        let range = format!("{base}...{branch}");
+        let diff = git(&["diff", "--no-ext-diff", "--no-textconv", &range, "--"])?;
         return Ok((format!("branch {branch}, compared with where it left {base}"), diff));
     }
-    let mut diff = git(place, &["diff", "--no-ext-diff", "--no-textconv", "HEAD", "--"])?;
-    let new = git(place, &["ls-files", "--others", "--exclude-standard"])?;
+    let mut diff = git(&["diff", "--no-ext-diff", "--no-textconv", "HEAD", "--"])?;
+    let new = git(&["ls-files", "--others", "--exclude-standard"])?;
     if !new.trim().is_empty() {
         diff.push_str(&format!("\nNew files, which are not tracked yet; read them:\n{new}"));
     }
     Ok(("the working tree".to_owned(), diff))
 }
 
-fn git(place: &Path, args: &[&str]) -> Result<String, CliError> {
-    let own = ["--no-pager", "-c", "core.fsmonitor=false"];
-    let all: Vec<&str> = own.iter().chain(args).copied().collect();
-    printed(place, "git", &all)
-}
-
-/// What a program prints, up to what the model reads of it and the size of the rest.
-fn printed(place: &Path, program: &str, args: &[&str]) -> Result<String, CliError> {
-    let failed = |why: &str| CliError::failure(format!("{program} {}: {why}", args.join(" ")));
-    let mut child = Command::new(program);
-    child.args(args).current_dir(place).stdin(Stdio::null());
-    let mut child =
-        child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| {
-            CliError::failure(format!("{program} does not start: {error}; install {program}"))
-        })?;
-    let mut errors = child.stderr.take();
-    let reading = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        // What is missing of the errors is missing in the message.
-        let _ = errors.as_mut().map(|errors| errors.take(4_000).read_to_end(&mut text));
-        text
-    });
-    let mut bytes = Vec::new();
-    if let Some(mut output) = child.stdout.take() {
-        output.read_to_end(&mut bytes).map_err(|error| failed(&error.to_string()))?;
+/// The changes of a pull request. `gh` knows the login.
+fn pull_request(place: &Path, pull: &str) -> Result<String, CliError> {
+    let gh = Command::new("gh")
+        .args(["pr", "diff", pull])
+        .current_dir(place)
+        .stdin(Stdio::null())
+        .output();
+    let gh =
+        gh.map_err(|error| CliError::failure(format!("gh does not start: {error}; install gh")))?;
+    if !gh.status.success() {
+        let why = escaped(String::from_utf8_lossy(&gh.stderr).trim()).into_owned();
+        return Err(CliError::failure(format!("gh pr diff {pull}: {why}")));
     }
-    let status = child.wait().map_err(|error| failed(&error.to_string()))?;
-    if !status.success() {
-        let errors = reading.join().unwrap_or_default();
-        return Err(failed(String::from_utf8_lossy(&errors).trim()));
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(String::from_utf8_lossy(&gh.stdout).into_owned())
 }

@@ -60,6 +60,20 @@ fn the_changes_are_reviewed_without_commands_and_nothing_is_kept() {
     assert_eq!(home.transcripts().len(), 0);
 }
 
+/// The config of a repository may be the work of others.
+#[test]
+fn no_program_that_a_repository_names_is_started() {
+    let (server, home) = serve([Reply::anthropic().text("Fine.")]);
+    let Some(place) = project(&home) else { return };
+    let script = "git config filter.own.clean 'touch ../started; cat' && git config diff.own.textconv 'touch ../started' && \
+                  git config core.fsmonitor 'touch ../started' && echo '*.txt filter=own diff=own' > .gitattributes";
+    let made = home.command("sh").args(["-c", script]).current_dir(&place).status();
+    assert!(made.expect("sh").success());
+    review(&home, &place, &[]).assert_code(0);
+    assert!(asked(&server).contains("+in-the-tree"));
+    assert!(!home.path().join("started").exists());
+}
+
 #[test]
 fn findings_are_json_that_fits_the_documented_form() {
     let replies = [
