@@ -199,6 +199,8 @@ fn a_newer_file_of_each_kind_is_refused_by_what_reads_it() {
     let (home, _) = frozen("0.2", &receiver);
     // This empties the log of the database, which counts more than the file.
     printed(&home, &["cron", "list"]);
+    // And this removes lists for prompts that nobody has used for an hour.
+    printed(&home, &["run", "-q", "--session", "trip", "read trip.md"]);
     let state = home.state_directory();
     let newer = |path: PathBuf, change: &dyn Fn(Vec<u8>) -> Vec<u8>| {
         let before = fs::read(&path).unwrap();

@@ -14,6 +14,7 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(crate::json_schema);
 fn full() -> Value {
     json!({
         "$schema": "./schema.json",
+        "format": 1,
         "provider": {
             "name": "anthropic", "model": "m", "baseUrl": "https://example.com/v1",
             "authProfiles": [{ "id": "a", "apiKey": "one" }, { "id": "b", "apiKey": "two" }],

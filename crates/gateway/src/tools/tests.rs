@@ -35,7 +35,8 @@ fn declared() -> BTreeMap<String, ToolDeclaration> {
     for name in known_tools().iter().chain(&["bash"]) {
         let known = declaration_of(name);
         if known != ToolDeclaration::UNKNOWN {
-            declared.insert(canonical_tool_name(name), known);
+            // Tools of a gateway are what they say, also where a session without one has another of that name.
+            declared.entry(canonical_tool_name(name)).or_insert(known);
         }
     }
     declared

@@ -1,7 +1,7 @@
 //! Commands of other agents, and what does the same here.
 
 /// The commands, and what a message says of each.
-pub(super) const COMMANDS: [(&[&str], &str); 21] = [
+pub(super) const COMMANDS: [(&[&str], &str); 20] = [
     (&["/checkpoint"], "`/rewind` goes back to an earlier message, in files too"),
     (&["/reset"], "`/new` begins a new session; the one before is kept"),
     (&["/rename", "/name"], "`/title TEXT` gives the session a title"),
@@ -28,10 +28,6 @@ pub(super) const COMMANDS: [(&[&str], &str); 21] = [
     ),
     (&["/theme"], "`myclaw config set terminal.theme dark` sets the colours, for the next chat"),
     (&["/vim"], "the prompt has no keys of vi yet"),
-    (
-        &["/btw"],
-        "there are no questions aside yet; a message during a turn is read at its next step",
-    ),
     (&["/doctor"], "`myclaw doctor` checks the set-up"),
     (
         &["/effort", "/think", "/think-tokens", "/reasoning-effort"],

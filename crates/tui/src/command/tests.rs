@@ -217,10 +217,6 @@ fn commands_of_other_agents_are_answered_with_and_without_an_argument() {
             "`myclaw config set terminal.theme dark` sets the colours, for the next chat",
         ),
         ("/vim on", "the prompt has no keys of vi yet"),
-        (
-            "/btw why?",
-            "there are no questions aside yet; a message during a turn is read at its next step",
-        ),
         ("/effort high", "`/thinking LEVEL` sets how much the model thinks"),
         ("/status", "`/usage`, `/context` and `/config` show the state of the session"),
     ] {
