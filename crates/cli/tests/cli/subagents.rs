@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::rpc::{Client, of_type, prompt};
 use crate::sandbox::until;
-use crate::screen::{chat, leave, prompt_after};
+use crate::screen::{chat, leave};
 use crate::{change_config, myclaw, run, serve};
 
 /// Longest wait for the end of a process.
@@ -113,7 +113,8 @@ fn the_chat_shows_what_a_sub_agent_does_and_reads_the_result_of_one_in_the_backg
     until("the result", || {
         server.requests().iter().any(|request| last(request).contains("quoted:]\\n> found it"))
     });
-    prompt_after(&mut terminal, "answer");
+    let is_told = |screen: &str| screen.matches("answer ").count() == 2 && screen.ends_with("You:");
+    terminal.expect_screen(is_told);
     leave(&mut terminal);
     let sent = text_of(&server.last_request());
     assert_eq!(
