@@ -34,6 +34,7 @@ use crate::session::SessionCallback;
 use crate::session_config::SUBAGENT_CHANNEL;
 use crate::{AgentError, FailureClass, SessionConfig};
 use attend::AttendTool;
+pub use record::child_session;
 use record::{Child, ChildRecords};
 use spawn::SpawnTool;
 pub use words::{Ending, Named, label_of, result_text, task_text};

@@ -54,21 +54,21 @@ pub(crate) struct Child {
     pub(crate) background: bool,
 }
 
+/// The key of the session of the sub-agent with this id.
+pub fn child_session(agent: &str, id: &str) -> SessionKey {
+    SessionKey::build(&SessionKeyParts {
+        agent_id: agent.to_owned(),
+        channel: SUBAGENT_CHANNEL.to_owned(),
+        account_id: String::new(),
+        peer_kind: PeerKind::Direct,
+        peer_id: id.to_owned(),
+    })
+}
+
 impl Child {
     /// The id of the sub-agent that a call begins.
     pub(super) fn id_of(parent: &SessionKey, call: &str, now: u64) -> String {
         hash("s", &[parent.as_str(), call, &now.to_string()])
-    }
-
-    /// The key of the session of the sub-agent with this id.
-    pub(super) fn session_of(agent: &str, id: &str) -> SessionKey {
-        SessionKey::build(&SessionKeyParts {
-            agent_id: agent.to_owned(),
-            channel: SUBAGENT_CHANNEL.to_owned(),
-            account_id: String::new(),
-            peer_kind: PeerKind::Direct,
-            peer_id: id.to_owned(),
-        })
     }
 
     /// The id of its task, as a message of its session.

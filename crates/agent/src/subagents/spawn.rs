@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::declared::{SPAWN, SPAWN_DECLARATION};
-use super::record::{Child, hash};
+use super::record::{Child, child_session, hash};
 use super::words::{Ending, call_result, label_of};
 use super::{Outcome, Running, SubagentTools};
 use crate::agent_files::{AgentFile, AgentFileOrigin, AgentFiles};
@@ -188,7 +188,7 @@ impl SpawnTool {
         );
         narrowed.extend(file.and_then(AgentFile::rules));
         let child = Child {
-            session: Child::session_of(agent.as_str(), &id),
+            session: child_session(agent.as_str(), &id),
             order: hash("o", &texts),
             id,
             task: given.task,

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::subagents::{Ending, label_of, result_text, task_text};
-use myclaw_agent::{SUBAGENT_CHANNEL, SessionConfig, SessionOptions};
+use myclaw_agent::subagents::{Ending, child_session, label_of, result_text, task_text};
+use myclaw_agent::{SessionConfig, SessionOptions};
 use myclaw_config::{AgentId, Subagents};
 use myclaw_llm::ThinkingLevel;
-use myclaw_session::{PeerKind, SessionKey, SessionKeyParts};
 use myclaw_store::{Batch, Version, Write};
 use serde_json::{Value, json};
 
@@ -342,16 +341,6 @@ pub fn described(child: &Child) -> Value {
         "label": child.label,
         "startedAt": child.started_at,
         "stopsAt": child.is_running().then_some(child.deadline),
-    })
-}
-
-fn child_session(agent: &str, id: &str) -> SessionKey {
-    SessionKey::build(&SessionKeyParts {
-        agent_id: agent.to_owned(),
-        channel: SUBAGENT_CHANNEL.to_owned(),
-        account_id: String::new(),
-        peer_kind: PeerKind::Direct,
-        peer_id: id.to_owned(),
     })
 }
 
