@@ -1,13 +1,12 @@
 //! `myclaw chat`: a session in the terminal, or line by line without a terminal.
 
 use std::cell::Cell;
-use std::convert::Infallible;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
 use myclaw_agent::subagents::SubagentTools;
 use myclaw_agent::{Foreground, Session, SessionEvent, engine};
-use myclaw_engine::{Approver, Bound, EventCallback, RunResult};
+use myclaw_engine::{Approver, Bound, EventCallback};
 use myclaw_llm::ContentBlock;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -408,8 +407,13 @@ impl Chat {
                     common: &self.common,
                     turns: self.turns,
                 };
-                let talk = talker.talk(&display, &facts, &mut self.questions);
-                let talked = with_talk(run(display.callback()), talk);
+                let over = CancellationToken::new();
+                let talk = talker.talk(&display, &facts, &mut self.questions, &over);
+                let run = async {
+                    let _over = over.drop_guard_ref();
+                    run(display.callback()).await
+                };
+                let talked = async { tokio::join!(run, talk).0 };
                 let outcome = armed.unless_quit(display.drawing(talked)).await;
                 display.finish();
                 self.leftover.replace(talker.finish());
@@ -485,16 +489,4 @@ fn put_line(line: &str) -> Result<(), CliError> {
 fn is_interactive() -> bool {
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
-}
-
-/// Runs a turn while the user can type.
-async fn with_talk(
-    run: impl Future<Output = Result<RunResult, CliError>>,
-    talk: impl Future<Output = Infallible>,
-) -> Result<RunResult, CliError> {
-    tokio::select! {
-        biased;
-        outcome = run => outcome,
-        never = talk => match never {},
-    }
 }

@@ -8,6 +8,7 @@ use myclaw_llm::joined_text;
 use myclaw_session::QueuedKind;
 
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::aside::OpenAside;
 use super::command::{Command, Parsed, begins_with_path};
@@ -135,16 +136,18 @@ impl Talker {
         }
     }
 
-    /// Handles typed lines as long as it is polled.
+    /// Handles typed lines until the turn is over. A line that it has begun to obey is obeyed to its end.
     pub(super) async fn talk(
         &mut self,
         display: &Display,
         facts: &Facts<'_>,
         questions: &mut mpsc::Receiver<Asked>,
-    ) -> std::convert::Infallible {
+        turn_over: &CancellationToken,
+    ) {
         let mut open = OpenQuestions::default();
         while let Some(keyboard) = &mut self.keyboard {
             let keys = tokio::select! {
+                () = turn_over.cancelled() => return,
                 keys = keyboard.read_keys() => keys,
                 Some(asked) = questions.recv() => {
                     open.add(asked, display);
@@ -163,21 +166,21 @@ impl Talker {
                 continue;
             }
             self.unhandled.extend(bytes);
-            self.handle_keys(display, facts, &mut open).await;
+            self.handle_keys(display, facts, &mut open, turn_over).await;
         }
-        std::future::pending().await
+        turn_over.cancelled().await;
     }
 
-    /// Handles the keys that were read.
+    /// Handles the keys that were read. What the end of the turn overtakes stays in `pressed`.
     async fn handle_keys(
         &mut self,
         display: &Display,
         facts: &Facts<'_>,
         open: &mut OpenQuestions,
+        turn_over: &CancellationToken,
     ) {
         let config = facts.session.config();
-        loop {
-            // A message waits until its pictures are read: the turn may end meanwhile.
+        while !turn_over.is_cancelled() {
             let pictures = match self.pressed.front() {
                 Some(Key::Send(line)) => {
                     attachments::mentioned(&line.text, config.working_directory()).await
@@ -189,7 +192,7 @@ impl Talker {
                     match open.take_answer(&line.text, display) {
                         Taken::Answer => continue,
                         Taken::View(question) => {
-                            self.show_page(display, &question, 0).await;
+                            self.show_page(display, (&question, 0), turn_over).await;
                             continue;
                         }
                         Taken::No => {}
@@ -208,8 +211,9 @@ impl Talker {
                 }
                 // What is asked about comes before what has been.
                 Some(Key::Unfold) if let Some(question) = open.page() => {
-                    self.show_page(display, &question, 0).await;
+                    self.show_page(display, (&question, 0), turn_over).await;
                 }
+                Some(Key::Unfold) => self.unfold(display, facts.common, turn_over).await,
                 Some(key) => self.obey_key(key, display, facts).await,
                 None if self.unhandled.is_empty() => return,
                 None => {
@@ -224,8 +228,7 @@ impl Talker {
     async fn obey_key(&mut self, key: Key, display: &Display, facts: &Facts<'_>) {
         let common = facts.common;
         match key {
-            Key::Send(_) => {}
-            Key::Unfold => self.unfold(display, common).await,
+            Key::Send(_) | Key::Unfold => {}
             Key::Thinking => display.say(Style::Dim, common.toggle_thinking()),
             Key::Mode => match next_mode(facts.session).await {
                 Ok(answer) => {
@@ -245,23 +248,31 @@ impl Talker {
     }
 
     /// Shows the outputs in full.
-    async fn unfold(&mut self, display: &Display, common: &Common) {
+    async fn unfold(&mut self, display: &Display, common: &Common, turn_over: &CancellationToken) {
         let (lines, start) = common.page();
         if lines.is_empty() {
             display.say(Style::Dim, pager::NOTHING);
             return;
         }
-        self.is_unfolded = true;
-        self.show_page(display, &lines, start).await;
-        self.is_unfolded = false;
+        self.show_page(display, (&lines, start), turn_over).await;
+        // If the turn has ended it, the prompt shows it again.
+        self.is_unfolded = turn_over.is_cancelled();
     }
 
-    /// Shows lines on a screen of their own.
-    async fn show_page(&mut self, display: &Display, lines: &[StyledLine], start: usize) {
+    /// Shows lines, from one on, on a screen of their own until they are closed or the turn is over.
+    async fn show_page(
+        &mut self,
+        display: &Display,
+        (lines, start): (&[StyledLine], usize),
+        turn_over: &CancellationToken,
+    ) {
         let Some(keyboard) = &mut self.keyboard else { return };
         display.pause(Drawing::Off);
-        // If the terminal is gone, another part ends the turn.
-        drop(pager::show(keyboard, lines, start).await);
+        tokio::select! {
+            () = turn_over.cancelled() => {}
+            // If the terminal is gone, another part ends the turn.
+            _ = pager::show(keyboard, lines, start) => {}
+        }
         display.pause(Drawing::On);
     }
 }
