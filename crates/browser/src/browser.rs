@@ -15,7 +15,7 @@ use std::time::Duration;
 use myclaw_exec::{ChildSpec, EnvironmentPolicy, ErrorOutput, Exit, OutputLimits};
 use myclaw_files::OwnedDirectory;
 use myclaw_web::{AddressGuard, Proxy, ProxyAddress, ProxyHosts, ProxyLimits, ProxyRules};
-use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -223,11 +223,25 @@ impl Home {
             std::fs::create_dir(directory.path().join(name))?;
         }
         let path = directory.path().join(LIFELINE);
-        rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        make_pipe(&path)?;
         // Opened for reading and writing, because opening one end alone waits for the other.
         let lifeline = rustix::fs::open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Self { _lifeline: lifeline.into(), directory })
     }
+}
+
+/// Makes a named pipe for this user.
+#[cfg(target_os = "linux")]
+fn make_pipe(path: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, FileType, mknodat};
+    Ok(mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
+}
+
+/// Makes a named pipe for this user. There is no safe binding for macOS.
+#[cfg(not(target_os = "linux"))]
+fn make_pipe(path: &Path) -> io::Result<()> {
+    let made = std::process::Command::new("mkfifo").args(["-m", "600"]).arg(path).status()?;
+    if made.success() { Ok(()) } else { Err(io::Error::other(format!("mkfifo: {made}"))) }
 }
 
 /// The life of a browser, as a task: runs its shell until `stop`, and removes its files. Sends the first line that the

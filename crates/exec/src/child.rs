@@ -97,7 +97,7 @@ impl Drop for Child {
         let pid = self.pid;
         let thread = std::thread::Builder::new().name("collect child".to_owned());
         // Without a thread the zombie stays; nothing else can be done about it here.
-        drop(thread.spawn(move || wait(pid, WaitIdOptions::EXITED)));
+        drop(thread.spawn(move || drop(wait(pid, WaitIdOptions::EXITED))));
     }
 }
 

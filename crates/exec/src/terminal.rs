@@ -4,8 +4,8 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::OwnedFd;
 
+use myclaw_files::open_pseudo_terminal;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::attach::TerminalSize;
@@ -22,10 +22,7 @@ impl Terminal {
     /// # Errors
     /// An I/O error: no terminal is left, or the system has none.
     pub(crate) fn open(size: TerminalSize) -> io::Result<Self> {
-        let side = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-        grantpt(&side)?;
-        unlockpt(&side)?;
-        let path = ptsname(&side, Vec::new())?;
+        let (side, path) = open_pseudo_terminal()?;
         let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&side, size)?;
         fcntl_setfl(&side, fcntl_getfl(&side)? | OFlags::NONBLOCK)?;

@@ -13,6 +13,7 @@ mod json;
 mod lock;
 mod owned;
 mod private;
+mod pseudo_terminal;
 mod read;
 mod replace;
 mod same_text;
@@ -29,6 +30,7 @@ pub use json::from_json;
 pub use lock::{LockError, LockFile, LockKind, LockWait, is_locked, is_still_at, lock, still_at};
 pub use owned::OwnedDirectory;
 pub use private::{create_private_directory, parent_of, private_options, sync_directory};
+pub use pseudo_terminal::open_pseudo_terminal;
 pub use read::{
     after_escape_sequence, open_regular, open_regular_unlinked, read_regular, text_of_bytes,
     without_controls,

@@ -63,6 +63,7 @@ pub(crate) const CONFIGURATION: &[&str] = &[
 ];
 
 /// Files of `/proc` that describe the machine and no process.
+#[cfg(target_os = "linux")]
 pub(crate) const MACHINE: &[&str] = &[
     "/proc/cpuinfo",
     "/proc/filesystems",

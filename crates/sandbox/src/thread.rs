@@ -6,6 +6,7 @@
 use std::io;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
+#[cfg(target_os = "linux")]
 use std::sync::mpsc;
 use std::thread::{self, Scope};
 

@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
 #[cfg(target_os = "linux")]
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+#[cfg(target_os = "linux")]
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 

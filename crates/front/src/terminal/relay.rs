@@ -3,18 +3,17 @@
 //! The line editor reads standard input by itself, and takes reports and the pieces of keys for text. So while it reads,
 //! standard input is a terminal of this program's own, into which a thread writes what the filter passes on.
 
-use std::io;
+use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use myclaw_files::open_pseudo_terminal;
 use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl, open};
 use rustix::io::{Errno, fcntl_dupfd_cloexec, ioctl_fionread, read, write};
-use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::stdio::{dup2_stdin, stdin};
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcsetattr};
 
@@ -47,10 +46,7 @@ fn pair() -> Option<&'static Pair> {
 }
 
 fn make_pair() -> io::Result<Pair> {
-    let writing = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-    grantpt(&writing)?;
-    unlockpt(&writing)?;
-    let name = ptsname(&writing, Vec::new())?;
+    let (writing, name) = open_pseudo_terminal()?;
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let reading = open(name.as_c_str(), flags, Mode::empty())?;
     // The user's terminal has the mode that counts. This one passes on everything as it is.
@@ -64,7 +60,7 @@ fn make_pair() -> io::Result<Pair> {
 /// Standard input is the own terminal as long as this lives.
 pub struct Relay {
     /// Ends the thread when it is closed.
-    stop: Option<OwnedFd>,
+    stop: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -80,7 +76,7 @@ impl Relay {
 
     fn try_begin(pair: &'static Pair) -> io::Result<Self> {
         let terminal = Arc::new(fcntl_dupfd_cloexec(stdin(), LOWEST)?);
-        let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stopped, stop) = io::pipe()?;
         let own = tcgetattr(&*terminal)?;
         let mut mode = own.clone();
         mode.make_raw();
@@ -145,7 +141,7 @@ pub(super) fn rest(work: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
 fn pass_on(
     terminal: &OwnedFd,
     writing: &OwnedFd,
-    stopped: &OwnedFd,
+    stopped: &PipeReader,
     mut before: u64,
 ) -> Result<(), Errno> {
     let mut buffer = vec![0; READ_BYTES];
