@@ -1050,6 +1050,36 @@ const scenarios = {
     assert.deepEqual(page.console_, []);
   },
 
+  async memory() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/memory");
+    await page.getByText("Nothing is remembered yet.").waitFor();
+    await page.getByRole("button", { name: "Remember" }).click();
+    const adding = page.getByRole("dialog", { name: "Remember a fact" });
+    await adding.getByRole("textbox").fill("Allergic to <b>nuts</b>.");
+    await check(page, "memory-dialog");
+    await adding.getByRole("button", { name: "Remember" }).click();
+    const card = page.getByRole("article");
+    await card.getByText("Allergic to <b>nuts</b>.").waitFor();
+    await card.getByRole("button", { name: "Correct" }).click();
+    const edit = page.getByRole("dialog", { name: "Correct the fact" });
+    await edit.getByRole("textbox").fill("Allergic to peanuts.");
+    await edit.getByRole("button", { name: "Save" }).click();
+    await card.getByText("Allergic to peanuts.").waitFor();
+    await card.getByRole("button", { name: "Why?" }).click();
+    await card.getByRole("status").getByText("The message is not there any more").waitFor();
+    await page.getByRole("searchbox").fill("peanuts");
+    await page.keyboard.press("Enter");
+    const found = page.getByRole("region", { name: "Found" });
+    await found.getByText("Allergic to peanuts.").first().waitFor();
+    await check(page, "memory");
+    await card.getByRole("button", { name: "Forget" }).click();
+    await page.getByRole("dialog", { name: "Forget this?" }).getByRole("button", { name: "Forget" }).click();
+    await card.waitFor({ state: "detached" });
+    await page.getByText("Nothing is remembered yet.").waitFor();
+    assert.deepEqual(page.foreign, []);
+  },
+
   async schedules() {
     const page = await open();
     await signIn(page, TOKEN, "/#/schedules");

@@ -165,9 +165,26 @@ interface Skill {
   obstacles: string[];
 }
 
+/** A choice of the agent, where there are several. */
+export function AgentChoice({ value, phase, onChange }: { value: string | undefined; phase: string; onChange: (id: string) => void }) {
+  const agents = useLoad<{ agents: Agent[] }>("/api/agents", phase).data?.agents ?? [];
+  if (agents.length < 2) return null;
+  return (
+    <label class="field">
+      Agent
+      <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        {agents.map((one) => (
+          <option key={one.id} value={one.id}>
+            {one.name ?? one.id}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 export function SkillsPage({ phase }: PageProps) {
   const [agent, setAgent] = useState("");
-  const agents = useLoad<{ agents: Agent[] }>("/api/agents", phase).data?.agents ?? [];
   const loaded = useLoad<{ agent: string; skills: Skill[]; problems: { path: string; message: string }[] }>(
     `/api/skills${agent ? `?agent=${encodeURIComponent(agent)}` : ""}`,
     phase,
@@ -175,18 +192,7 @@ export function SkillsPage({ phase }: PageProps) {
   const { skills = [], problems = [] } = loaded.data ?? {};
   return (
     <Page name="Skills">
-      {agents.length > 1 && (
-        <label class="field">
-          Agent
-          <select value={agent || loaded.data?.agent} onChange={(event) => setAgent(event.currentTarget.value)}>
-            {agents.map((one) => (
-              <option key={one.id} value={one.id}>
-                {one.name ?? one.id}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
+      <AgentChoice value={agent || loaded.data?.agent} phase={phase} onChange={setAgent} />
       <State loaded={loaded} isEmpty={skills.length + problems.length === 0}>
         <h2>No skills yet</h2>
         <p class="muted">

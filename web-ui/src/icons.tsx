@@ -24,6 +24,7 @@ const PATHS: Record<string, string> = {
   right: "M10 6l6 6-6 6",
   down: "M6 10l6 6 6-6",
   usage: "M5 20v-7M12 20V5M19 20v-11",
+  memory: "M6 4h12v16l-6-4-6 4z",
   clock: "M12 4a8 8 0 1 1 0 16 8 8 0 0 1 0-16zM12 8v4l3 2",
   channels: "M12 12v.1M8.5 15.5a5 5 0 0 1 0-7M15.5 8.5a5 5 0 0 1 0 7M5.5 18.5a9.2 9.2 0 0 1 0-13M18.5 5.5a9.2 9.2 0 0 1 0 13",
   devices: "M4 5h11v8H4zM7 17h5M9.5 13v4M16 9h5v11h-5zM18.5 17v.1",

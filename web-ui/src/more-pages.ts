@@ -4,6 +4,7 @@ export { AgentsPage, SkillsPage } from "./agents";
 export { ChannelsPage } from "./channels";
 export { DevicesPage } from "./devices";
 export { LogsPage } from "./logs";
+export { MemoryPage } from "./memory";
 export { SchedulesPage } from "./schedules";
 export { Setup } from "./setup";
 export { StatusPage } from "./status";

@@ -15,6 +15,7 @@ interface PageOf {
 export const PAGES: Record<string, PageOf> = {
   s: { name: "Chat", icon: "chat" },
   usage: { name: "Usage", icon: "usage", page: later(() => import("./usage").then((file) => file.UsagePage)) },
+  memory: { name: "Memory", icon: "memory", page: later(() => import("./more-pages").then((file) => file.MemoryPage)) },
   schedules: { name: "Schedules", icon: "clock", page: later(() => import("./more-pages").then((file) => file.SchedulesPage)) },
   channels: { name: "Channels", icon: "channels", page: later(() => import("./more-pages").then((file) => file.ChannelsPage)) },
   devices: { name: "Devices", icon: "devices", page: later(() => import("./more-pages").then((file) => file.DevicesPage)) },

@@ -15,12 +15,14 @@ mod recall;
 mod record;
 mod write_tool;
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use myclaw_engine::Tool;
-use myclaw_memory::{Added, FactId, FactOrigin, NewFact, Notebook};
+use myclaw_memory::{Added, Fact, FactId, FactOrigin, NewFact, Notebook};
 use myclaw_sandbox::WorkspaceAccess;
+use myclaw_session::{EntryId, SessionKey};
 use myclaw_tools::{Memory, MemoryOptions, Recall};
 
 use self::forgotten::Forgotten;
@@ -78,6 +80,44 @@ impl SessionConfig {
     /// It has no notes.
     pub fn facts(&self) -> Result<Notebook, AgentError> {
         self.notebook().ok_or_else(Self::no_notes)
+    }
+
+    /// The fact with this id, as text.
+    ///
+    /// # Errors
+    /// There is none, or the facts cannot be read.
+    pub fn fact(&self, id: &str) -> Result<Fact, AgentError> {
+        let facts = self.facts()?.facts()?;
+        let found = FactId::read(id).and_then(|id| facts.into_iter().find(|fact| fact.id == id));
+        found.ok_or_else(|| {
+            AgentError::usage(format!(
+                "there is no fact `{id}`; `myclaw memory list --all` shows their ids"
+            ))
+        })
+    }
+
+    /// What the message of a fact's origin says; `None` if it is not there any more.
+    ///
+    /// # Errors
+    /// The session cannot be read.
+    pub fn words_of_origin(&self, fact: &Fact) -> Result<Option<String>, AgentError> {
+        let Some(origin) = fact.origin.as_ref().filter(|origin| !origin.row.is_empty()) else {
+            return Ok(None);
+        };
+        let Ok(key) = SessionKey::parse_for_agent(self.agent.id.as_str(), &origin.session) else {
+            return Ok(None);
+        };
+        let Some(log) = self.home.catalog().read(&key)? else { return Ok(None) };
+        let row = EntryId::from_text(&origin.row);
+        let mut words = None;
+        log.visit_newest(&mut |message| {
+            if message.id == row {
+                words = Some(message.content);
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(words)
     }
 
     fn no_notes() -> AgentError {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use myclaw_agent::remembered::{Redaction, SessionsOf};
 use myclaw_agent::{Home, SessionConfig};
 use myclaw_config::Config;
-use myclaw_memory::{Added, Fact, FactId, Notebook};
-use myclaw_session::{EntryId, SessionKey};
+use myclaw_memory::{Added, Fact};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
@@ -50,14 +49,14 @@ fn obey_blocking(config: &SessionConfig, arguments: &str) -> Result<String, CliE
                 .join("\n\n"))
         }
         ("why" | "show", _) if !id.is_empty() => {
-            let fact = find(&config.facts()?, id)?;
-            let words = words_of_origin(config, &fact)?;
+            let fact = config.fact(id)?;
+            let words = config.words_of_origin(&fact)?;
             Ok(why(&fact, words.as_deref()).join("\n"))
         }
         ("add", fact) if !fact.is_empty() => add(config, fact, None),
         ("edit", _) if !text.trim().is_empty() => edit(config, id, text),
         ("forget", _) if !id.is_empty() && text.is_empty() => {
-            let fact = find(&config.facts()?, id)?;
+            let fact = config.fact(id)?;
             let forgot = config.forget(Some(&fact), &Redaction::Nothing, &change_store)?;
             Ok(format!("forgot: {}{}", fact.text, still_said(forgot.messages)))
         }
@@ -135,20 +134,6 @@ fn rows(facts: &[Fact], all: bool) -> Vec<Vec<String>> {
     shown.iter().map(row).collect()
 }
 
-/// The fact with this id.
-///
-/// # Errors
-/// There is none, or the facts cannot be read.
-pub fn find(notebook: &Notebook, id: &str) -> Result<Fact, CliError> {
-    let facts = notebook.facts()?;
-    let found = FactId::read(id).and_then(|id| facts.into_iter().find(|fact| fact.id == id));
-    found.ok_or_else(|| {
-        CliError::usage(format!(
-            "there is no fact `{id}`; `myclaw memory list --all` shows their ids"
-        ))
-    })
-}
-
 /// What is known of a fact, a row for each property.
 pub fn about(fact: &Fact) -> Vec<String> {
     let mut rows = vec![vec!["fact".to_owned(), fact.text.clone()]];
@@ -174,30 +159,6 @@ pub fn about(fact: &Fact) -> Vec<String> {
         }
     }
     columns(&rows)
-}
-
-/// What the message of the origin says; `None` if it is not there any more.
-///
-/// # Errors
-/// The session cannot be read.
-pub fn words_of_origin(config: &SessionConfig, fact: &Fact) -> Result<Option<String>, CliError> {
-    let Some(origin) = fact.origin.as_ref().filter(|origin| !origin.row.is_empty()) else {
-        return Ok(None);
-    };
-    let Ok(key) = SessionKey::parse_for_agent(config.agent.id.as_str(), &origin.session) else {
-        return Ok(None);
-    };
-    let Some(log) = config.home.catalog().read(&key)? else { return Ok(None) };
-    let row = EntryId::from_text(&origin.row);
-    let mut words = None;
-    log.visit_newest(&mut |message| {
-        if message.id == row {
-            words = Some(message.content);
-            return std::ops::ControlFlow::Break(());
-        }
-        std::ops::ControlFlow::Continue(())
-    })?;
-    Ok(words)
 }
 
 /// Why a fact is known: its origin, and what was said there.
@@ -251,8 +212,7 @@ pub fn search(
 /// # Errors
 /// There is no such older fact, or nothing can be written.
 pub fn add(config: &SessionConfig, fact: &str, replaces: Option<&str>) -> Result<String, CliError> {
-    let notebook = config.facts()?;
-    let replaces = replaces.map(|id| find(&notebook, id)).transpose()?.map(|fact| fact.id);
+    let replaces = replaces.map(|id| config.fact(id)).transpose()?.map(|fact| fact.id);
     Ok(match config.remember(fact, replaces.as_ref())? {
         Added::Known(fact) => format!("known already ({}): {}", fact.id, fact.text),
         Added::New(fact, _) => format!("remembered ({}): {}", fact.id, fact.text),
@@ -264,10 +224,8 @@ pub fn add(config: &SessionConfig, fact: &str, replaces: Option<&str>) -> Result
 /// # Errors
 /// There is no such fact, or nothing can be written.
 pub fn edit(config: &SessionConfig, id: &str, text: &str) -> Result<String, CliError> {
-    let notebook = config.facts()?;
-    let fact = find(&notebook, id)?;
-    let before = notebook.edit(&fact.id, text)?;
-    let after = find(&notebook, id)?;
+    let before = config.facts()?.edit(&config.fact(id)?.id, text)?;
+    let after = config.fact(id)?;
     Ok(format!("changed ({}): {}\nbefore: {}", after.id, after.text, before.text))
 }
 

@@ -17,6 +17,7 @@ pub(crate) mod front;
 pub(crate) mod guard;
 mod logs;
 mod mcp;
+mod memory;
 mod node;
 mod openai;
 mod page;
@@ -183,6 +184,7 @@ impl Server {
             .merge(logs::routes())
             .merge(security::routes())
             .merge(servers::routes())
+            .merge(memory::routes())
             .merge(schedule::routes(Arc::clone(&self.delivery)))
             .merge(crate::usage::routes(Arc::clone(&self.counting)))
             .route("/v1/responses", post(openai::create))

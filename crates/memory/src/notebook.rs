@@ -71,6 +71,15 @@ pub enum Added {
     Known(Fact),
 }
 
+impl Added {
+    /// The fact that holds now.
+    pub fn fact(self) -> Fact {
+        match self {
+            Self::New(fact, _) | Self::Known(fact) => fact,
+        }
+    }
+}
+
 /// The facts of one workspace.
 #[derive(Debug, Clone)]
 pub struct Notebook {

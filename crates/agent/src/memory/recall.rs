@@ -75,6 +75,9 @@ impl SessionConfig {
         scope: SessionsOf,
     ) -> Result<MemoryHits, AgentError> {
         let mut memory = self.memory().ok_or_else(Self::no_notes)?;
+        if !query.contains(char::is_alphanumeric) {
+            return Err(AgentError::usage("there are no words to look for; give some"));
+        }
         if scope == SessionsOf::Everybody {
             memory.sessions = Some(Arc::new(self.recall_of(Seen::All)));
         }

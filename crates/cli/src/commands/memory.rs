@@ -5,7 +5,7 @@ use myclaw_agent::remembered::{Redaction, SessionsOf};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::load_session;
 use myclaw_front::memory::{
-    about, add, chosen, edit, find, forget, list, preview, print, say, search, why, words_of_origin,
+    about, add, chosen, edit, forget, list, preview, print, say, search, why,
 };
 use serde_json::json;
 
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &MemoryArgs) -> Result<(), CliError> {
         MemoryCommand::List { all, whose, json } => list(&config(whose)?, *all, *json),
         MemoryCommand::Show { id, whose, json } => {
             let config = config(whose)?;
-            let fact = find(&config.facts()?, id)?;
+            let fact = config.fact(id)?;
             print(*json, &fact, about(&fact))
         }
         MemoryCommand::Search { query, limit, everybody, whose, json } => {
@@ -34,16 +34,15 @@ pub(crate) fn run(args: &MemoryArgs) -> Result<(), CliError> {
         }
         MemoryCommand::Why { id, whose, json } => {
             let config = config(whose)?;
-            let fact = find(&config.facts()?, id)?;
-            let words = words_of_origin(&config, &fact)?;
+            let fact = config.fact(id)?;
+            let words = config.words_of_origin(&fact)?;
             let line =
                 json!({"id": fact.id, "text": fact.text, "origin": fact.origin, "said": words});
             print(*json, &line, why(&fact, words.as_deref()))
         }
         MemoryCommand::Forget { id, redact, words, yes, whose, json } => {
             let config = config(whose)?;
-            let notebook = config.facts()?;
-            let fact = id.as_ref().map(|id| find(&notebook, id)).transpose()?;
+            let fact = id.as_ref().map(|id| config.fact(id)).transpose()?;
             if !redact {
                 return forget(&config, fact.as_ref(), &Redaction::Nothing, *json);
             }

@@ -140,3 +140,65 @@ fn what_is_open_is_for_the_owner_alone() {
     assert_eq!(stranger.get("/api/security").unwrap().0, 401);
     gateway.stop();
 }
+
+#[test]
+fn what_is_remembered_is_seen_searched_corrected_and_forgotten() {
+    let bench = Bench::new(answering("The boiler is repaired on Friday."));
+    bench.configure(|config| {
+        config["agents"]["list"] = json!([{"id": "main", "default": true}, {"id": "gardener"}]);
+    });
+    let gateway = bench.start();
+    let client = &gateway.client;
+    let asked = |method: &str, path: &str, body: &Value| {
+        let (head, body) = (client.head(method, path), body.to_string());
+        let request = format!(
+            "{head}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let (status, answer) = client.raw(&request).unwrap();
+        (status, serde_json::from_str::<Value>(&answer).unwrap())
+    };
+    let facts = || client.get("/api/memory").unwrap().1["facts"].clone();
+    assert_eq!(facts(), json!([]));
+    let (status, answer) =
+        client.post("/api/memory", &json!({"text": "Allergic to nuts."})).unwrap();
+    assert_eq!(status, 200, "{answer}");
+    let path = format!("/api/memory/{}", answer["fact"]["id"].as_str().unwrap());
+    assert_eq!(facts()[0]["text"], "Allergic to nuts.");
+    // The agents do not share their notes.
+    let (_, other) = client.get("/api/memory?agent=gardener").unwrap();
+    assert_eq!((&other["agent"], &other["facts"]), (&json!("gardener"), &json!([])));
+
+    let (status, answer) = asked("PUT", &path, &json!({"text": "Allergic to peanuts."}));
+    assert_eq!(
+        (status, &answer["fact"]["text"]),
+        (200, &json!("Allergic to peanuts.")),
+        "{answer}"
+    );
+    let (status, answer) = client.get("/api/memory/search?query=peanuts").unwrap();
+    assert_eq!(status, 200, "{answer}");
+    assert!(answer["passages"][0]["text"].as_str().unwrap().contains("peanuts"), "{answer}");
+    let (status, answer) = client.get(&path).unwrap();
+    assert_eq!((status, &answer["fact"]["person"]), (200, &json!("owner")), "{answer}");
+
+    let (status, answer) = asked("DELETE", &path, &json!({}));
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(facts(), json!([]));
+    let file = bench.home.workspace().join("memory/facts.md");
+    assert!(!std::fs::read_to_string(file).unwrap().contains("peanuts"));
+
+    for (method, path, body, status) in [
+        ("GET", path.as_str(), Value::Null, 400),
+        ("DELETE", "/api/memory/none", Value::Null, 400),
+        ("POST", "/api/memory", json!({"text": " "}), 400),
+        ("GET", "/api/memory?agent=nobody", Value::Null, 400),
+        ("GET", "/api/memory/search?query=", Value::Null, 400),
+    ] {
+        let (got, answer) = asked(method, path, &body);
+        assert_eq!(got, status, "{method} {path}: {answer}");
+        assert!(!answer["error"]["message"].as_str().unwrap().is_empty(), "{answer}");
+    }
+    let stranger = Client { token: "w".repeat(64), ..client.clone() };
+    assert_eq!(stranger.get("/api/memory").unwrap().0, 401);
+    gateway.stop();
+}

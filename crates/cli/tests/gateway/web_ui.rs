@@ -412,6 +412,15 @@ fn the_page_shows_what_was_used() {
 }
 
 #[test]
+fn the_page_shows_and_corrects_what_is_remembered() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("memory", &gateway);
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
 fn the_page_plans_and_ends_jobs() {
     let page = Page::new();
     let gateway = page.bench.start();

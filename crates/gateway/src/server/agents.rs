@@ -142,7 +142,7 @@ async fn skills(
     })))
 }
 
-fn main_session(
+pub(super) fn main_session(
     server: &Server,
     config: &Arc<Config>,
     agent: Option<&str>,
