@@ -56,6 +56,10 @@ pub fn run(args: &AttachArgs) -> Result<(), CliError> {
     }
     let home = find_home()?;
     let paths = home.paths.clone();
+    // A config that cannot be used is no reason to stay away from a gateway.
+    let keys = myclaw_config::load_or_default(&home.environment)
+        .map(|loaded| loaded.config.terminal.keys)
+        .unwrap_or_default();
     let address = match &args.url {
         None => GatewayAddress::own(&home),
         Some(url) => {
@@ -91,6 +95,7 @@ pub fn run(args: &AttachArgs) -> Result<(), CliError> {
         };
         attached.editor = Some(Source::Editor(Box::new(Editor::new(
             &paths,
+            keys,
             breaks,
             Arc::clone(&attached.common),
         ))));
@@ -254,6 +259,7 @@ impl Attached {
                                 Key::Thinking => display.say(Style::Dim, self.common.toggle_thinking()),
                                 Key::Mode => self.view.next_mode(&self.link),
                                 Key::Picture => display.say(Style::Dim, NO_PICTURES),
+                                Key::Leave => self.wants_to_leave = true,
                                 Key::Focus(focus) => self.common.attention.focus(focus),
                                 Key::Suspend => {
                                     if let Some(keyboard) = &keyboard {

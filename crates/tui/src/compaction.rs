@@ -67,6 +67,7 @@ impl Chat {
             display.say(Style::Dim, &describe(report, &name));
         }
         display.finish();
+        self.leftover.wants_to_leave = typed.wants_to_leave;
         self.leftover.unsent = typed.text();
         outcome.map(drop)
     }
@@ -88,6 +89,7 @@ impl Chat {
 struct Typed {
     sent: Vec<String>,
     line: TypedLine,
+    wants_to_leave: bool,
 }
 
 impl Typed {
@@ -112,6 +114,7 @@ impl Typed {
                         Key::Send(line) => self.sent.push(line.text),
                         Key::Focus(focus) => common.attention.focus(focus),
                         Key::Suspend => display.lend(|| keyboard.lend(|| marks.lend(suspend))),
+                        Key::Leave => self.wants_to_leave = true,
                         Key::Unfold | Key::Thinking | Key::Mode | Key::Picture => {}
                     }
                 }

@@ -8,20 +8,23 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use crossterm::cursor::SetCursorStyle;
 use myclaw_agent::SessionConfig;
-use myclaw_config::Paths;
+use myclaw_config::{KeysName, Paths};
 use myclaw_files::{create_private_directory, private_options};
 use reedline::{
-    Color, ColumnarMenu, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder,
-    Prompt, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, Reedline,
-    ReedlineEvent, ReedlineMenu, Signal, ValidationResult, Validator, default_emacs_keybindings,
+    Color, ColumnarMenu, CursorConfig, EditCommand, EditMode, Emacs, FileBackedHistory, KeyCode,
+    KeyModifiers, Keybindings, MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch,
+    PromptHistorySearchStatus, Reedline, ReedlineEvent, ReedlineMenu, Signal, ValidationResult,
+    Validator, Vi, default_emacs_keybindings, default_vi_insert_keybindings,
+    default_vi_normal_keybindings, default_vi_visual_keybindings,
 };
 
 use super::attention::Focus;
 use super::clipboard;
 use super::completion::ChatCompleter;
 use super::outputs::Common;
-use super::pastes::{FoldingEmacs, Pastes};
+use super::pastes::{FoldingKeys, Pastes};
 use super::soft_wrap::SoftWrap;
 use super::{Input, Wake};
 use myclaw_front::print::note;
@@ -86,56 +89,28 @@ impl Editor {
         breaks: Arc<AtomicBool>,
         common: Arc<Common>,
     ) -> Self {
+        let keys = session_config.config.terminal.keys;
         let completer = ChatCompleter {
             sessions: Sessions::of_agent(session_config),
             own_models: own_models(session_config),
             config: session_config.clone(),
         };
-        let editor = Self::new(&session_config.home.paths, breaks, common);
+        let editor = Self::new(&session_config.home.paths, keys, breaks, common);
         Self { reedline: editor.reedline.with_completer(Box::new(completer)), ..editor }
     }
 
     /// A line editor with the history of earlier chats, or without a history if the file cannot be read or written.
     /// `breaks` makes it break off.
-    pub(super) fn new(paths: &Paths, breaks: Arc<AtomicBool>, common: Arc<Common>) -> Self {
+    pub(super) fn new(
+        paths: &Paths,
+        keys: KeysName,
+        breaks: Arc<AtomicBool>,
+        common: Arc<Common>,
+    ) -> Self {
         let menu = ColumnarMenu::default().with_name(MENU).with_marker(PROMPT);
-        let mut keybindings = default_emacs_keybindings();
-        keybindings.add_binding(
-            KeyModifiers::NONE,
-            KeyCode::Tab,
-            ReedlineEvent::UntilFound(vec![
-                ReedlineEvent::Menu(MENU.to_owned()),
-                ReedlineEvent::MenuNext,
-            ]),
-        );
-        keybindings.add_binding(
-            KeyModifiers::CONTROL,
-            KeyCode::Char('c'),
-            before_it_ends(INTERRUPT),
-        );
-        keybindings.add_binding(KeyModifiers::NONE, KeyCode::Esc, before_it_ends(ESCAPE));
-        // While the menu is open, the key goes back in it.
-        let next_mode = ReedlineEvent::UntilFound(vec![
-            ReedlineEvent::MenuPrevious,
-            ReedlineEvent::ExecuteHostCommand(MODE.to_owned()),
-        ]);
-        for held in [KeyModifiers::NONE, KeyModifiers::SHIFT] {
-            keybindings.add_binding(held, KeyCode::BackTab, next_mode.clone());
-        }
-        keybindings.add_binding(
-            KeyModifiers::CONTROL,
-            KeyCode::Char('j'),
-            ReedlineEvent::Edit(vec![EditCommand::InsertNewline]),
-        );
-        for (key, command) in
-            [('o', UNFOLD), ('t', THINKING), ('g', EDITOR), ('z', SUSPEND), ('v', PICTURE)]
-        {
-            let event = ReedlineEvent::ExecuteHostCommand(command.to_owned());
-            keybindings.add_binding(KeyModifiers::CONTROL, KeyCode::Char(key), event);
-        }
         let pastes = Pastes::kept_in(paths.state_dir().join(PASTES_DIRECTORY));
-        let edit_mode = FoldingEmacs {
-            inner: Emacs::new(keybindings),
+        let edit_mode = FoldingKeys {
+            inner: edit_mode(keys),
             pastes: pastes.clone(),
             common: Arc::clone(&common),
         };
@@ -144,6 +119,11 @@ impl Editor {
             .with_quick_completions(true)
             .with_partial_completions(true)
             .with_edit_mode(Box::new(edit_mode))
+            .with_cursor_config(CursorConfig {
+                vi_insert: Some(SetCursorStyle::SteadyBar),
+                vi_normal: Some(SetCursorStyle::SteadyBlock),
+                ..CursorConfig::default()
+            })
             .with_transient_prompt(Box::new(ChatPrompt(None)))
             .with_validator(Box::new(BackslashContinues))
             .with_highlighter(Box::new(SoftWrap))
@@ -296,6 +276,55 @@ impl Editor {
             return Ok(());
         }
         Err(io::Error::other(format!("`{editor}` ended with {status}; the message is unchanged")))
+    }
+}
+
+/// The keys by which lines are edited, with those of the chat.
+fn edit_mode(keys: KeysName) -> Box<dyn EditMode> {
+    let of_chat = |mut keybindings: Keybindings| {
+        add_keys_of_chat(&mut keybindings);
+        keybindings
+    };
+    match keys {
+        KeysName::Emacs => Box::new(Emacs::new(of_chat(default_emacs_keybindings()))),
+        // Esc changes the mode in all three, whatever it is bound to.
+        KeysName::Vi => Box::new(Vi::new(
+            of_chat(default_vi_insert_keybindings()),
+            of_chat(default_vi_normal_keybindings()),
+            of_chat(default_vi_visual_keybindings()),
+        )),
+    }
+}
+
+fn add_keys_of_chat(keybindings: &mut Keybindings) {
+    keybindings.add_binding(
+        KeyModifiers::NONE,
+        KeyCode::Tab,
+        ReedlineEvent::UntilFound(vec![
+            ReedlineEvent::Menu(MENU.to_owned()),
+            ReedlineEvent::MenuNext,
+        ]),
+    );
+    keybindings.add_binding(KeyModifiers::CONTROL, KeyCode::Char('c'), before_it_ends(INTERRUPT));
+    // While the menu is open, the key goes back in it.
+    let next_mode = ReedlineEvent::UntilFound(vec![
+        ReedlineEvent::MenuPrevious,
+        ReedlineEvent::ExecuteHostCommand(MODE.to_owned()),
+    ]);
+    for held in [KeyModifiers::NONE, KeyModifiers::SHIFT] {
+        keybindings.add_binding(held, KeyCode::BackTab, next_mode.clone());
+    }
+    keybindings.add_binding(
+        KeyModifiers::CONTROL,
+        KeyCode::Char('j'),
+        ReedlineEvent::Edit(vec![EditCommand::InsertNewline]),
+    );
+    keybindings.add_binding(KeyModifiers::NONE, KeyCode::Esc, before_it_ends(ESCAPE));
+    for (key, command) in
+        [('o', UNFOLD), ('t', THINKING), ('g', EDITOR), ('z', SUSPEND), ('v', PICTURE)]
+    {
+        let event = ReedlineEvent::ExecuteHostCommand(command.to_owned());
+        keybindings.add_binding(KeyModifiers::CONTROL, KeyCode::Char(key), event);
     }
 }
 

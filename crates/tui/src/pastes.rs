@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crossterm::event::Event;
 use myclaw_files::{create_private_directory, private_options};
 use parking_lot::Mutex;
-use reedline::{EditCommand, EditMode, Emacs, PromptEditMode, ReedlineEvent, ReedlineRawEvent};
+use reedline::{EditCommand, EditMode, PromptEditMode, ReedlineEvent, ReedlineRawEvent};
 
 use super::attention::Focus;
 use super::outputs::Common;
@@ -126,14 +126,14 @@ pub(super) fn digest(bytes: &[u8]) -> String {
     format!("{hash:016x}")
 }
 
-/// The keys of Emacs, with long pastes folded. What the terminal says about its focus is noted.
-pub(super) struct FoldingEmacs {
-    pub(super) inner: Emacs,
+/// The keys of the editor, with long pastes folded. What the terminal says about its focus is noted.
+pub(super) struct FoldingKeys {
+    pub(super) inner: Box<dyn EditMode>,
     pub(super) pastes: Pastes,
     pub(super) common: Arc<Common>,
 }
 
-impl EditMode for FoldingEmacs {
+impl EditMode for FoldingKeys {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
         let event = Event::from(event);
         match event {

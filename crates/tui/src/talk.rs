@@ -33,6 +33,9 @@ const HELP: &str = "Enter: the agent reads it before its next step; Alt-Enter or
                     step on; /mode NAME or Shift-Tab: from its next call on; /btw QUESTION: asks aside; /cost, /context, /sessions, /skills, /config: as at the prompt; Esc, /stop or Ctrl-C: \
                     stop it";
 
+/// The answer to the wish to leave.
+const LEAVES: &str = "the chat ends when this turn is done; Ctrl-C stops the turn";
+
 /// What the chat waits for while a question is on the screen.
 pub(super) const WAITING: &str = "your answer, and Enter";
 
@@ -122,8 +125,10 @@ impl Talker {
         self.pressed.extend(self.line.press(&self.unhandled));
         let mut unsent: Vec<String> = Vec::new();
         for key in self.pressed {
-            if let Key::Send(line) = key {
-                unsent.push(line.text);
+            match key {
+                Key::Send(line) => unsent.push(line.text),
+                Key::Leave => self.wants_to_leave = true,
+                _ => {}
             }
         }
         unsent.push(self.line.take());
@@ -239,6 +244,10 @@ impl Talker {
             },
             Key::Picture => take_picture(&mut self.line, display, facts).await,
             Key::Focus(focus) => common.attention.focus(focus),
+            Key::Leave => {
+                self.wants_to_leave = true;
+                display.say(Style::Dim, LEAVES);
+            }
             Key::Suspend => {
                 if let Some(keyboard) = &mut self.keyboard {
                     display.lend(|| keyboard.lend(|| self.marks.lend(suspend)));
@@ -423,7 +432,7 @@ async fn act(
             session.abort();
             Ok(String::new())
         }
-        Talk::Leave => Ok("the chat ends when this turn is done; Ctrl-C stops the turn".to_owned()),
+        Talk::Leave => Ok(LEAVES.to_owned()),
         Talk::Help => Ok(HELP.to_owned()),
         Talk::Said(message) | Talk::Aside(message) => Ok(message),
         Talk::TooEarly(command) => {

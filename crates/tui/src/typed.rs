@@ -25,6 +25,8 @@ pub(super) enum Key {
     Picture,
     /// Ctrl-Z: suspend the program.
     Suspend,
+    /// Ctrl-D on an empty line: leave.
+    Leave,
     /// The terminal was brought to the front, or something else was.
     Focus(Focus),
 }
@@ -112,6 +114,9 @@ impl TypedLine {
             // Ctrl-U and Ctrl-W, as in every line editor.
             (Escape::None, 0x15) => self.text.clear(),
             (Escape::None, 0x17) => self.remove_word(),
+            (Escape::None, 0x04) if self.text.is_empty() && !self.is_pasting => {
+                return Some(Key::Leave);
+            }
             (Escape::None, 0x0f) if !self.is_pasting => return Some(Key::Unfold),
             (Escape::None, 0x14) if !self.is_pasting => return Some(Key::Thinking),
             (Escape::None, CTRL_V) if !self.is_pasting => return Some(Key::Picture),

@@ -76,7 +76,9 @@ impl SessionConfig {
     ) -> Result<MemoryHits, AgentError> {
         let mut memory = self.memory().ok_or_else(Self::no_notes)?;
         if !query.contains(char::is_alphanumeric) {
-            return Err(AgentError::usage("there are no words to look for; give some"));
+            return Err(AgentError::usage(
+                "the query has no words; say in a few words what to look for",
+            ));
         }
         if scope == SessionsOf::Everybody {
             memory.sessions = Some(Arc::new(self.recall_of(Seen::All)));

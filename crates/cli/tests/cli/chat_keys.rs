@@ -5,7 +5,7 @@ use std::time::Duration;
 use myclaw_testkit::{ModelServer, Reply, Terminal};
 
 use crate::screen::{chat, leave, slow_tool};
-use crate::{always, last_message, serve};
+use crate::{always, last_message, run, serve};
 
 /// Reports that a terminal sends late or unasked.
 const REPORTS: [&str; 16] = [
@@ -191,5 +191,29 @@ fn the_usage_counts_summaries() {
     terminal.expect("became a summary");
     terminal.expect("You: ");
     assert_ne!(counted(&mut terminal), before, "the summary is counted");
+    leave(&mut terminal);
+}
+
+#[test]
+fn lines_are_edited_with_the_keys_of_vi_where_the_config_says_so() {
+    let (server, home) = always("Good.");
+    run(&home, &["config", "set", "terminal.keys", "vi"]).assert_code(0);
+    let mut terminal = chat(&home);
+    terminal.send("an old line");
+    terminal.expect_screen(|screen| screen.ends_with("You: an old line"));
+    // Esc alone needs a pause behind it.
+    send_split(&mut terminal, &["\x1b", "0", "w", "cw", "new", "\x1b", "A", "s"]);
+    terminal.expect_screen(|screen| screen.ends_with("You: an new lines"));
+    terminal.send_line("");
+    terminal.expect("Good.");
+    assert_said(&server, "an new lines");
+    // The keys of the chat are there in each mode.
+    terminal.expect("You: ");
+    send_split(&mut terminal, &["ab", "\x1b", "x"]);
+    terminal.expect_screen(|screen| screen.ends_with("You: a"));
+    terminal.send("\x1b[Z");
+    terminal.expect("mode read-only");
+    terminal.send("\x03");
+    terminal.expect_screen(|screen| screen.ends_with("You:"));
     leave(&mut terminal);
 }

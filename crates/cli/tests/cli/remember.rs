@@ -251,7 +251,7 @@ fn sessions_and_notes_are_searched_together() {
     );
     assert!(lines[1]["text"].as_str().unwrap().contains("Mrs Weber"), "{lines:?}");
     let refused = run(&home, &["memory", "search", "?!"]);
-    refused.assert_code(1);
+    refused.assert_code(2);
     assert!(refused.stderr().contains("the query has no words"), "{}", refused.stderr());
 }
 

@@ -13,6 +13,8 @@ pub struct TerminalConfig {
     /// The colours of code and diffs: for a dark or a light background, or only the 16 colours that the terminal's own
     /// theme defines. `auto` asks the terminal for its background.
     pub theme: ThemeName,
+    /// The keys of the line editor: those of Emacs, which most shells have, or those of vi.
+    pub keys: KeysName,
     /// What happens when a long turn ends or the agent needs an answer: a bell and, where the terminal can, a desktop
     /// notification; only the bell; or nothing.
     pub notifications: NotificationsName,
@@ -24,6 +26,7 @@ impl Default for TerminalConfig {
     fn default() -> Self {
         Self {
             theme: ThemeName::default(),
+            keys: KeysName::default(),
             notifications: NotificationsName::default(),
             long_turn_seconds: LONG_TURN_SECONDS,
         }
@@ -44,6 +47,18 @@ pub enum ThemeName {
     Light,
     /// The 16 colours of the terminal.
     Basic,
+}
+
+/// The keys of the line editor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum KeysName {
+    /// Those of Emacs.
+    #[default]
+    Emacs,
+    /// Those of vi, with its modes.
+    Vi,
 }
 
 /// How the user is called.

@@ -42,7 +42,7 @@ fn full() -> Value {
         "cron": { "enabled": false, "maxJobs": 10_000 },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
         "mcp": mcp(),
-        "terminal": { "theme": "dark", "notifications": "off", "longTurnSeconds": 60 },
+        "terminal": { "theme": "dark", "keys": "vi", "notifications": "off", "longTurnSeconds": 60 },
         "tools": tool_section(),
         "skills": { "load": { "extraDirs": ["~/skills"] }, "entries": { "mine": { "enabled": false } } },
         "auth": { "cooldowns": {

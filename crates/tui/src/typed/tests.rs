@@ -48,3 +48,12 @@ fn ctrl_o_and_ctrl_t_are_keys_of_their_own_except_in_a_paste() {
     assert_eq!(line.press(b"\x1b[200~\x0f\x14\x1b[201~"), []);
     assert_eq!(line.take(), "ab");
 }
+
+#[test]
+fn ctrl_d_leaves_on_an_empty_line_only() {
+    let mut line = TypedLine::default();
+    assert_eq!(line.press(b"\x04"), [Key::Leave]);
+    assert_eq!(line.press(b"ab\x04"), []);
+    assert_eq!(line.text(), "ab");
+    assert_eq!(line.press(b"\x15\x1b[200~\x04\x1b[201~"), []);
+}
