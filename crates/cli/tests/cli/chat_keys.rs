@@ -212,7 +212,7 @@ fn lines_are_edited_with_the_keys_of_vi_where_the_config_says_so() {
     send_split(&mut terminal, &["ab", "\x1b", "x"]);
     terminal.expect_screen(|screen| screen.ends_with("You: a"));
     terminal.send("\x1b[Z");
-    terminal.expect("mode read-only");
+    terminal.expect("mode sandbox: ");
     terminal.send("\x03");
     terminal.expect_screen(|screen| screen.ends_with("You:"));
     leave(&mut terminal);
