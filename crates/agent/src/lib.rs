@@ -95,8 +95,9 @@ pub use selection::{
     unknown_provider,
 };
 pub use session::{
-    Accepted, Done, Foreground, Handover, Next, Outcome, RAN_COMMAND, Session, SessionCallback,
-    SessionEvent, SessionWork, is_remark,
+    Accepted, CommandAnswer, Done, Foreground, Handover, Next, Outcome, RAN_COMMAND, Session,
+    SessionCallback, SessionCommand, SessionEvent, SessionWork, compacted, is_remark, last_usage,
+    offered_levels, thinking_difference, undone_in_words, window_tokens,
 };
 pub use session_config::{
     CRON_CHANNEL, HEARTBEAT_PEER, MAIN_SESSION, PERSON_CHANNEL, RunAdditions, RunOptions,

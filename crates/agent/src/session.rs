@@ -24,6 +24,7 @@ use crate::{AgentError, FailureClass, Home, SessionConfig, SessionOptions, UndoM
 
 mod aside;
 mod asked_by_program;
+mod command;
 mod event;
 mod jobs;
 mod mode;
@@ -31,6 +32,10 @@ mod model;
 mod remark;
 mod send;
 
+pub use command::{
+    CommandAnswer, SessionCommand, compacted, last_usage, offered_levels, thinking_difference,
+    undone_in_words, window_tokens,
+};
 pub use event::{Accepted, Done, Next, Outcome, SessionCallback, SessionEvent, SessionWork};
 pub use remark::{RAN_COMMAND, is_remark};
 pub use send::Handover;

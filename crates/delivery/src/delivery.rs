@@ -26,6 +26,7 @@ mod between;
 mod children;
 mod choosing;
 mod closing;
+mod command;
 mod desk;
 mod events;
 mod groups;

@@ -1,7 +1,6 @@
 //! Messages to the user about the active model and its thinking level.
 
-use myclaw_agent::{Selection, SelectionSource, Session};
-use myclaw_llm::{Model, ThinkingLevel};
+use myclaw_agent::{Selection, SelectionSource, Session, SessionCommand};
 
 use crate::exit::CliError;
 use crate::print::note;
@@ -50,13 +49,8 @@ pub fn announcement(selection: &Selection) -> Option<String> {
 /// # Errors
 /// The model cannot be used. Nothing has changed.
 pub async fn change_model(session: &Session, name: &str) -> Result<String, CliError> {
-    let selection = session.select_model(Some(name)).await?;
-    let mut text = format!("{} answers from now on", selection.reference);
-    if let Some(line) = thinking_difference(session, &selection) {
-        text.push('\n');
-        text.push_str(&line);
-    }
-    Ok(text)
+    let command = SessionCommand::Model(Some(name.to_owned()));
+    Ok(session.tell(command, "").await?.text)
 }
 
 /// Sets the thinking level that the user names; returns the message to show.
@@ -64,49 +58,14 @@ pub async fn change_model(session: &Session, name: &str) -> Result<String, CliEr
 /// # Errors
 /// There is no such level.
 pub async fn change_thinking(session: &Session, level: &str) -> Result<String, CliError> {
-    let asked: ThinkingLevel =
-        level.parse().map_err(|error| CliError::usage(format!("{error}")))?;
-    let selection = session.selection().await?;
-    session.set_thinking(asked);
-    let level = selection.model().thinking_level(asked);
-    Ok(thinking_difference(session, &selection)
-        .unwrap_or_else(|| format!("the thinking level is {level} from now on")))
-}
-
-/// The message for a thinking level that the model does not offer.
-pub fn thinking_difference(session: &Session, selection: &Selection) -> Option<String> {
-    let asked = session.asked_thinking()?;
-    let level = selection.model().thinking_level(asked);
-    (level != asked).then(|| {
-        format!(
-            "{} does not offer the thinking level {asked} but {}; {level} is used",
-            selection.reference,
-            offered_levels(selection.model())
-        )
-    })
+    let command = SessionCommand::Thinking(Some(level.to_owned()));
+    Ok(session.tell(command, "").await?.text)
 }
 
 /// The reply to `/model`.
+///
+/// # Errors
+/// No model can be used.
 pub async fn describe_model(session: &Session) -> Result<String, CliError> {
-    Ok(format!(
-        "{} answers; /model PROVIDER/MODEL changes it, `myclaw models list` shows the known models",
-        session.selection().await?.reference
-    ))
-}
-
-/// The reply to `/thinking`.
-pub async fn describe_thinking(session: &Session) -> Result<String, CliError> {
-    let selection = session.selection().await?;
-    let (_, level) = session.thinking(&selection);
-    Ok(format!(
-        "the thinking level is {level}; {} offers {}; /thinking LEVEL changes it",
-        selection.reference,
-        offered_levels(selection.model())
-    ))
-}
-
-/// The thinking levels that a model offers, such as `off, low, high`.
-pub fn offered_levels(model: &Model) -> String {
-    let levels = model.offered_thinking_levels();
-    levels.into_iter().map(ThinkingLevel::as_str).collect::<Vec<_>>().join(", ")
+    Ok(session.tell(SessionCommand::Model(None), "").await?.text)
 }

@@ -32,6 +32,7 @@ use myclaw_front::terminal::{
 use myclaw_front::time::local_minute;
 use view::View;
 
+mod asked;
 mod command;
 mod link;
 mod mode;
@@ -300,6 +301,16 @@ impl Attached {
             Command::Mode(name) => {
                 if let Some(answer) = self.view.obey_mode(name.as_deref(), &self.link) {
                     tell(&escaped(&answer))?;
+                }
+            }
+            Command::Ask(line) => {
+                if let Some(why) = self.view.ask(&line, &self.link) {
+                    tell(&why)?;
+                }
+            }
+            Command::Title(title) => {
+                if let Some(why) = self.view.entitle(&title, &self.link) {
+                    tell(&why)?;
                 }
             }
             Command::Sessions => {

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use myclaw_agent::Foreground;
+use myclaw_agent::{Foreground, compacted};
 use myclaw_engine::{CompactionOutcome, CompactionReport, EventCallback};
 
 use tokio_util::sync::CancellationToken;
@@ -14,7 +14,7 @@ use super::typed::{Key, TypedLine};
 use super::{Chat, View};
 use myclaw_front::exit::CliError;
 use myclaw_front::print::note;
-use myclaw_front::sessions::compact::{describe, notices};
+use myclaw_front::sessions::compact::notices;
 use myclaw_front::terminal::{Keyboard, PasteMarks, Style, suspend};
 
 impl Chat {
@@ -34,7 +34,7 @@ impl Chat {
                 say(event);
             });
             let report = self.compact_with(focus, on_event, cancel).await?;
-            return self.say(&describe(&report, &name));
+            return self.say(&compacted(&report, &name));
         }
         let display = Arc::new(Display::new(self.closed.clone(), Arc::clone(&self.common)));
         display.wait_for("summarising");
@@ -64,7 +64,7 @@ impl Chat {
             {
                 status.compacted(report.tokens_after);
             }
-            display.say(Style::Dim, &describe(report, &name));
+            display.say(Style::Dim, &compacted(report, &name));
         }
         display.finish();
         self.leftover.wants_to_leave = typed.wants_to_leave;

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use myclaw_agent::approvals::WaitingApproval;
-use myclaw_agent::{AgentError, AgentFile, Plan, Session, SessionConfig, spent_today};
-use myclaw_tools::FileDifference;
+use myclaw_agent::{AgentError, CommandAnswer, Session, SessionCommand};
 
 use super::command::Command;
 use super::outputs::Common;
-use super::{context, skill};
+use super::skill;
 use myclaw_front::exit::CliError;
 use myclaw_front::memory;
 use myclaw_front::mode::list_modes;
-use myclaw_front::model::{describe_model, describe_thinking};
 use myclaw_front::print::columns;
 use myclaw_front::report::tokens_and_cost;
 use myclaw_front::sessions::Sessions;
@@ -38,17 +36,20 @@ impl Facts<'_> {
     pub(super) async fn answer(&self, command: &Command) -> Result<Option<String>, CliError> {
         Ok(Some(match command {
             Command::Help => super::command::HELP.to_owned(),
-            Command::Model(None) => describe_model(self.session).await?,
-            Command::Thinking(None) => describe_thinking(self.session).await?,
+            Command::Model(None) => self.tell(SessionCommand::Model(None)).await?,
+            Command::Thinking(None) => self.tell(SessionCommand::Thinking(None)).await?,
             Command::Mode(None) => list_modes(self.session.mode()),
-            Command::Todos => self.todos()?,
-            Command::Diff => self.differences().await?,
+            Command::Todos => self.tell(SessionCommand::Todos).await?,
+            Command::Diff => self.tell(SessionCommand::Diff).await?,
             Command::Questions => self.questions()?,
             Command::Sessions(None) => self.list_sessions()?,
             Command::Skill(None) => skill::list(&self.session.config()),
-            Command::Agents => agents(&self.session.config()),
-            Command::Usage => self.describe_usage(),
-            Command::Context => context::describe(self.session, self.common).await?,
+            Command::Agents => self.tell(SessionCommand::Agents).await?,
+            Command::Usage => self.describe_usage().await?,
+            Command::Context => {
+                let used = self.common.status().as_ref().map(|status| status.used);
+                self.tell(SessionCommand::Context(used)).await?
+            }
             Command::Title(None) => self.title(),
             Command::Memory(arguments) => {
                 memory::obey(self.session.config(), arguments.clone()).await?
@@ -58,32 +59,10 @@ impl Facts<'_> {
         }))
     }
 
-    /// The agent's plan, which the log has.
-    fn todos(&self) -> Result<String, CliError> {
-        let plan = match self.sessions.catalog.read(self.session.key())? {
-            Some(reader) => Plan::last_of(&*reader)?,
-            None => None,
-        };
-        let lines = plan.map(|plan| plan.lines()).filter(|lines| !lines.is_empty());
-        Ok(lines
-            .map_or_else(|| "the agent has made no plan here".to_owned(), |lines| lines.join("\n")))
-    }
-
-    /// What the tools have changed in the session.
-    async fn differences(&self) -> Result<String, CliError> {
-        let config = self.session.config();
-        let comparing = tokio::task::spawn_blocking(move || config.differences()).await;
-        let files = comparing.map_err(|error| CliError::failure(error.to_string()))??;
-        if files.is_empty() {
-            return Ok("nothing is different now of what write, edit and apply_patch changed here; `!!git diff` shows what \
-                       commands did"
-                .to_owned());
-        }
-        let shown = |file: &FileDifference| match (&file.diff, &file.not_compared) {
-            (Some(diff), _) => format!("{}\n{}", file.path, diff.trim_end()),
-            (None, why) => format!("{}: it {}", file.path, why.as_deref().unwrap_or_default()),
-        };
-        Ok(files.iter().map(shown).collect::<Vec<_>>().join("\n\n"))
+    /// What a command says that all front-ends have.
+    async fn tell(&self, command: SessionCommand) -> Result<String, CliError> {
+        let name = self.sessions.name_of(self.session.key());
+        Ok(in_columns(&self.session.tell(command, &name).await?))
     }
 
     /// The questions that wait, of this session and of others of this state directory.
@@ -144,26 +123,11 @@ impl Facts<'_> {
         Ok(text)
     }
 
-    fn describe_usage(&self) -> String {
+    async fn describe_usage(&self) -> Result<String, CliError> {
         let turns = if self.turns == 1 { "turn" } else { "turns" };
-        let mut text =
+        let chat =
             format!("this chat: {} {turns}, {}", self.turns, tokens_and_cost(&self.common.usage()));
-        let entry = self.sessions.catalog.entry(self.session.key()).ok().flatten();
-        let dollars = |micro: u64| format!("${:.4}", micro as f64 / 1_000_000.0);
-        if let Some(entry) = entry
-            && let Some(total) = entry.total_tokens
-        {
-            let name = self.sessions.name_of(self.session.key());
-            text.push_str(&format!("\nsession `{name}`: {total} tokens"));
-            if let Some(micro) = entry.micro_dollars {
-                text.push_str(&format!(", {}", dollars(micro)));
-            }
-        }
-        if let Ok(spent) = spent_today(&self.session.config().home) {
-            let (tokens, dollars) = (spent.tokens, dollars(spent.micro_dollars));
-            text.push_str(&format!("\ntoday, all sessions: {tokens} tokens, {dollars}"));
-        }
-        text
+        Ok(format!("{chat}\n{}", self.tell(SessionCommand::Usage).await?))
     }
 
     fn title(&self) -> String {
@@ -185,17 +149,8 @@ impl Facts<'_> {
     }
 }
 
-/// The agents that are files, and the mistakes in such files.
-fn agents(config: &SessionConfig) -> String {
-    let found = config.agent_files();
-    if found.agents.is_empty() && found.problems.is_empty() {
-        return "no agents yet; `myclaw agents --help` shows how to write one".to_owned();
-    }
-    let row = |agent: &AgentFile| vec![agent.name.clone(), agent.description.clone()];
-    let rows: Vec<Vec<String>> = found.agents.iter().map(row).collect();
-    let mistakes = found
-        .problems
-        .iter()
-        .map(|problem| format!("{}:{}: {}", problem.path.display(), problem.line, problem.message));
-    columns(&rows).into_iter().chain(mistakes).collect::<Vec<_>>().join("\n")
+/// What a command says, in the columns of this terminal.
+pub(super) fn in_columns(said: &CommandAnswer) -> String {
+    let lines = said.text.lines().map(str::to_owned);
+    columns(&said.rows).into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }

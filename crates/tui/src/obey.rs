@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use myclaw_agent::{UndoMode, check_agent};
+use myclaw_agent::{UndoMode, check_agent, undone_in_words};
 use myclaw_session::{Role, SessionKey, TailLimit, TranscriptMessage};
 use myclaw_tools::{Direction, WhichTurn};
 
@@ -17,7 +17,6 @@ use myclaw_front::exit::CliError;
 use myclaw_front::mode::{change_mode, next_mode};
 use myclaw_front::model::{change_model, change_thinking};
 use myclaw_front::pager;
-use myclaw_front::sessions::undo::describe;
 use myclaw_front::time::new_session_name;
 
 impl Chat {
@@ -107,7 +106,7 @@ impl Chat {
         let mode = UndoMode::Apply;
         let undone = self.session.undo(direction, WhichTurn::Next, mode).await;
         self.say(&match undone {
-            Ok(undone) => describe(&undone, direction, mode),
+            Ok(undone) => undone_in_words(&undone, direction, mode),
             Err(error) => error.message,
         })
     }

@@ -2,12 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::{Selection, Session, spent_today};
+use myclaw_agent::{Selection, Session, last_usage, spent_today, window_tokens};
 use myclaw_engine::{AgentRunEvent, Mode};
 use myclaw_files::{EntryKind, SharedDirectory};
-use myclaw_llm::Usage;
-use myclaw_session::{Role, TailLimit};
-use serde::Deserialize;
 use unicode_width::UnicodeWidthStr;
 
 use myclaw_front::sessions::Sessions;
@@ -92,7 +89,8 @@ impl Status {
 
     /// Takes over what an earlier chat has used in the session. What cannot be read is not shown.
     fn continue_from(&mut self, session: &Session, sessions: &Sessions) {
-        self.used = last_usage(session, sessions).map_or(0, |usage| window_tokens(&usage));
+        self.used =
+            last_usage(&*sessions.catalog, session.key()).map_or(0, |usage| window_tokens(&usage));
         if self.cost == 0.0
             && let Ok(Some(entry)) = sessions.catalog.entry(session.key())
         {
@@ -179,25 +177,6 @@ impl Status {
         }
         truncated(&line, columns)
     }
-}
-
-/// The tokens of a model's context window that a call and its answer take.
-pub(super) fn window_tokens(usage: &Usage) -> u64 {
-    usage.input + usage.cache_read + usage.cache_write + usage.output
-}
-
-/// The usage of the newest answer in the log, of which only the last turn is read.
-fn last_usage(session: &Session, sessions: &Sessions) -> Option<Usage> {
-    #[derive(Deserialize)]
-    struct Kept {
-        usage: Usage,
-    }
-    let reader = sessions.catalog.read(session.key()).ok()??;
-    let last = TailLimit { max_cost: 1, cost: |_, _| 1, ..TailLimit::UNLIMITED };
-    let rows = reader.tail(last).ok()?.messages;
-    let answers = rows.iter().rev().filter(|row| row.role == Role::Assistant);
-    let used = answers.filter_map(|row| Some(row.meta.as_ref()?.read::<Kept>()?.usage));
-    used.into_iter().find(|usage| window_tokens(usage) > 0)
 }
 
 /// `850`, `128k`, `1M`.

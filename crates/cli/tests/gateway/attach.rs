@@ -319,3 +319,58 @@ fn the_permission_mode_is_changed_for_everybody_and_outlives_the_gateway() {
     leave(terminal);
     gateway.stop();
 }
+
+#[test]
+fn attach_has_the_commands_of_the_chat_and_the_gateway_obeys_them() {
+    let bench = Bench::new(shared(|request, _| {
+        let last = json!(request.messages().last()).to_string();
+        if last.contains("write it") && !last.contains("tool_result") {
+            let arguments = json!({"path": "made.txt", "content": "made\n"});
+            return Reply::anthropic().tool_call("c1", "write", arguments).step();
+        }
+        if last.contains("plan it") && !last.contains("tool_result") {
+            let steps = json!({"steps": [{"text": "Look at it", "status": "in_progress"}]});
+            return Reply::anthropic().tool_call("c2", "update_plan", steps).step();
+        }
+        Reply::anthropic().text("Done.").step()
+    }));
+    bench.unconfined(|_| {});
+    let gateway = bench.start();
+    let mut terminal = bench.attach(&[]);
+    for (line, said) in [
+        ("/todos", "the agent has made no plan here"),
+        ("/model", "answers; /model PROVIDER/MODEL changes it"),
+        ("/model nope/none", "nope"),
+        ("/thinking", "the thinking level is"),
+        ("/diff", "nothing is different now"),
+        ("/agents", "no agents yet"),
+        ("/title", "/title needs a text"),
+        ("/undo", "undo"),
+    ] {
+        terminal.send_line(line);
+        expect_answer(&mut terminal, &[said]);
+    }
+    terminal.send_line("write it");
+    expect_answer(&mut terminal, &["Done."]);
+    terminal.send_line("/diff");
+    expect_answer(&mut terminal, &["+made"]);
+    terminal.send_line("/undo");
+    expect_answer(&mut terminal, &["removed     made.txt"]);
+    terminal.send_line("/redo");
+    expect_answer(&mut terminal, &["restored    made.txt"]);
+    terminal.send_line("plan it");
+    expect_answer(&mut terminal, &["Look at it"]);
+    terminal.send_line("/todos");
+    expect_answer(&mut terminal, &["[>] Look at it"]);
+    for (line, said) in [
+        ("/title A trip", "the title is: A trip"),
+        ("/usage", "session `main`"),
+        ("/context", "tool results"),
+        ("/compact", "`main`"),
+    ] {
+        terminal.send_line(line);
+        expect_answer(&mut terminal, &[said]);
+    }
+    leave(terminal);
+    gateway.stop();
+}

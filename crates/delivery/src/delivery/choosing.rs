@@ -49,13 +49,24 @@ impl Delivery {
         if let Some(level) = choice.thinking {
             desk.session.set_thinking(level);
         }
-        desk.chose(choice);
-        self.keep_choice(&desk).await?;
         // A desk without messages is closed again where there are many.
         desk.wake.notify_one();
-        let described = self.choices(name).await?;
-        let event = json!({"type": "model_chosen", "session": key.as_str(), "choices": described});
-        self.watchers.front.publish(key.as_str(), &event);
+        self.note_choice(&desk, choice).await
+    }
+
+    /// Keeps what was chosen for the session of a desk, and shows it to those that watch the session. The answer is that of
+    /// [`Self::choices`].
+    pub(super) async fn note_choice(
+        &self,
+        desk: &Desk,
+        choice: Choice,
+    ) -> Result<Value, DeliveryError> {
+        desk.chose(choice);
+        self.keep_choice(desk).await?;
+        let key = desk.session.key().as_str();
+        let described = self.choices(key).await?;
+        let event = json!({"type": "model_chosen", "session": key, "choices": described});
+        self.watchers.front.publish(key, &event);
         Ok(described)
     }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use myclaw_agent::{Driver, Foreground, Home, Session, SessionConfig, SessionOptions, engine};
+use myclaw_agent::{
+    Driver, Foreground, Home, Session, SessionConfig, SessionOptions, compacted, engine,
+};
 use myclaw_config::load_or_default;
 use myclaw_engine::{AgentRunEvent, CompactionOutcome, CompactionReport, EventCallback};
 use myclaw_session::SessionKey;
@@ -48,10 +50,10 @@ pub fn run(args: &CompactArgs, sessions: &Sessions, home: Home) -> Result<(), Cl
     let report = compact(config, &options, args)?;
     let name = sessions.name_of(&key);
     if report.outcome == CompactionOutcome::Forbidden {
-        return Err(CliError::failure_of_class("hook", describe(&report, &name)));
+        return Err(CliError::failure_of_class("hook", compacted(&report, &name)));
     }
     if !args.json {
-        note(describe(&report, &name));
+        note(compacted(&report, &name));
         return Ok(());
     }
     let compaction = match report.outcome {
@@ -101,27 +103,4 @@ pub fn notices(say: impl Fn(&str) + Send + Sync + 'static) -> EventCallback {
             say(&notice.to_string());
         }
     })
-}
-
-/// The message about the compaction of the session that the user calls `name`.
-pub fn describe(report: &CompactionReport, name: &str) -> String {
-    match report.outcome {
-        CompactionOutcome::Done => format!(
-            "{} messages of `{name}` became a summary: the model is sent about {} tokens instead of {}; nothing is lost, \
-             `myclaw sessions show {name} --all` shows them",
-            report.old_count + 1 - report.new_count,
-            report.tokens_after,
-            report.tokens_before
-        ),
-        CompactionOutcome::NothingOlder if report.old_count == 0 => {
-            format!("nothing to compact: `{name}` holds no messages yet")
-        }
-        CompactionOutcome::NothingOlder => format!(
-            "nothing to compact: `{name}` holds no message before the last one and its answer"
-        ),
-        CompactionOutcome::NotShorter => format!(
-            "nothing to compact: a summary of the older messages of `{name}` would be no shorter than they are"
-        ),
-        CompactionOutcome::Forbidden => format!("`{name}` was not compacted: a hook forbids it"),
-    }
 }

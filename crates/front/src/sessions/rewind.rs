@@ -1,11 +1,10 @@
 //! Going back in talk and files at once.
 
-use myclaw_agent::{Session, UndoMode, is_remark};
+use myclaw_agent::{Session, UndoMode, is_remark, undone_in_words};
 use myclaw_session::{EntryId, Role, SessionKey, TailLimit, TranscriptMessage};
 use myclaw_tools::{Direction, Undone};
 
 use super::Sessions;
-use super::undo::describe;
 use crate::exit::CliError;
 
 /// A message of the user in a session.
@@ -30,7 +29,7 @@ impl Rewound {
         if self.undone.is_empty() {
             return "no file was changed since".to_owned();
         }
-        let one = |undone| describe(undone, Direction::Undo, UndoMode::Apply);
+        let one = |undone| undone_in_words(undone, Direction::Undo, UndoMode::Apply);
         self.undone.iter().map(one).collect::<Vec<_>>().join("\n")
     }
 }

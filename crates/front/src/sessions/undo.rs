@@ -1,7 +1,7 @@
-//! `myclaw sessions undo`, and the messages about undone changes for all commands.
+//! `myclaw sessions undo`.
 
-use myclaw_agent::{Home, SessionConfig, UndoMode};
-use myclaw_tools::{Direction, FileOutcome, Undone, WhichTurn};
+use myclaw_agent::{Home, SessionConfig, UndoMode, undone_in_words};
+use myclaw_tools::{Direction, WhichTurn};
 
 use super::Sessions;
 use super::compact::known_agent;
@@ -32,7 +32,7 @@ pub fn run(args: &UndoArgs, sessions: &Sessions, home: Home) -> Result<(), CliEr
     if args.json {
         printer.json(&undone)?;
     } else {
-        printer.safe_lines(describe(&undone, direction, mode).lines())?;
+        printer.safe_lines(undone_in_words(&undone, direction, mode).lines())?;
     }
     printer.finish()
 }
@@ -60,26 +60,4 @@ fn list(config: &SessionConfig, args: &UndoArgs) -> Result<(), CliError> {
         printer.line(line.trim_end())?;
     }
     printer.finish()
-}
-
-/// The message about what was done, or would be, one line for each file. Terminals get it escaped.
-pub fn describe(undone: &Undone, direction: Direction, mode: UndoMode) -> String {
-    let verb = match (direction, mode) {
-        (Direction::Undo, UndoMode::Apply) => "undid",
-        (Direction::Undo, UndoMode::DryRun) => "would undo",
-        (Direction::Redo, UndoMode::Apply) => "restored",
-        (Direction::Redo, UndoMode::DryRun) => "would restore",
-    };
-    let mut text =
-        format!("{verb} the file changes of turn {} of {}:", undone.turn, local_minute(undone.ts));
-    for file in &undone.files {
-        let path = &file.path;
-        text.push_str(&match &file.outcome {
-            FileOutcome::Restored => format!("\n  restored    {path}"),
-            FileOutcome::Removed => format!("\n  removed     {path}"),
-            FileOutcome::Unchanged => format!("\n  unchanged   {path}"),
-            FileOutcome::LeftAlone { reason } => format!("\n  left alone  {path}: it {reason}"),
-        });
-    }
-    text
 }

@@ -91,6 +91,7 @@ const METHODS: &[(&str, Needs)] = &[
     ("title", Needs::Talk),
     ("mark", Needs::Talk),
     ("mode", Needs::Talk),
+    ("command", Needs::Talk),
     ("model", Needs::Talk),
     ("plan", Needs::See),
     ("changes", Needs::See),

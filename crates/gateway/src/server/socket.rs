@@ -1,6 +1,7 @@
 //! The WebSocket: requests with ids, responses, and the numbered events of the sessions that a client watches.
 
 mod gateways;
+mod later;
 mod line;
 mod params;
 mod watched;
@@ -23,9 +24,10 @@ use myclaw_delivery::questions::FullAnswer;
 use myclaw_delivery::rows::Origin;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{class_of, error, message as message_object};
+use super::answer::{error, message as message_object};
 use super::attachments::attached;
 use super::front::Caller;
 use super::guard::Presented;
@@ -35,6 +37,7 @@ use super::{MAX_BODY, Server, route, scope};
 use crate::GatewayError;
 use crate::devices::Login;
 use crate::hub::{Watcher, Watching};
+use later::response;
 use line::{Line, Received};
 use params::{Params, missing};
 use watched::{Reader, Watched};
@@ -61,6 +64,8 @@ const PING: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(90);
 /// Most sessions that a client watches.
 const MOST_WATCHED: usize = 64;
+/// Most commands about sessions that a client waits for at a time.
+const MOST_COMMANDS: usize = 8;
 /// Bytes of a client's frames that are read at once. Each client has a buffer of this size; the library's own is 128 KiB.
 const READ_BYTES: usize = 4 * 1024;
 
@@ -109,6 +114,7 @@ pub(super) async fn upgrade(
             watched: HashMap::new(),
             line: Arc::downgrade(&line),
             wrote: None,
+            commands: Arc::new(Semaphore::new(MOST_COMMANDS)),
         };
         Box::new(client).serve(&line, &place).await;
     })
@@ -128,6 +134,15 @@ struct Client {
     line: Weak<Line>,
     /// When events were last written.
     wrote: Option<Instant>,
+    /// The commands that it still waits for.
+    commands: Arc<Semaphore>,
+}
+
+/// When a request is answered.
+enum Answered {
+    Now(Value),
+    /// By a task of its own, so that the client's other requests do not wait for it.
+    Later,
 }
 
 /// What a client's task waits for.
@@ -302,9 +317,15 @@ impl Client {
         matches!(tokio::time::timeout(SEND_TIME, self.socket.send(message)).await, Ok(Ok(())))
     }
 
-    /// Sends what is new in the watched sessions, with one write if there is little. Events that come while the client
+    /// Sends late answers, and what is new in the watched sessions, with one write if there is little. Events that come while the client
     /// takes nothing wait in the hub. False if the client is gone.
     async fn send_events(&mut self) -> bool {
+        let late = self.line.upgrade().map(|line| line.take_late()).unwrap_or_default();
+        for response in late {
+            if !self.send(Message::text(response)).await {
+                return false;
+            }
+        }
         let hub = &self.server.hub;
         for (session, watched) in &mut self.watched {
             if watched.newest.load(Ordering::Acquire) == watched.sent {
@@ -326,14 +347,9 @@ impl Client {
         let response = match serde_json::from_str::<Frame>(text) {
             Ok(Frame::Request { id, method, params }) => {
                 match self.carry_out(&id, &method, params).await {
-                    Ok(result) => {
-                        json!({"type": "response", "id": id, "ok": true, "result": result})
-                    }
-                    Err(error) => {
-                        let (_, class) = class_of(&error);
-                        let error = json!({"class": class, "message": error.to_string()});
-                        json!({"type": "response", "id": id, "ok": false, "error": error})
-                    }
+                    Ok(Answered::Later) => return true,
+                    Ok(Answered::Now(result)) => response(&id, Ok(result)),
+                    Err(error) => response(&id, Err(error)),
                 }
             }
             Ok(Frame::Auth { .. }) => return true,
@@ -352,10 +368,10 @@ impl Client {
         id: &str,
         method: &str,
         params: Value,
-    ) -> Result<Value, GatewayError> {
+    ) -> Result<Answered, GatewayError> {
         let Some(login) = self.login.clone() else { return Err(GatewayError::Stopping) };
         if login.is_gateway {
-            return self.serve_gateway(method, params).await;
+            return self.serve_gateway(method, params).await.map(Answered::Now);
         }
         scope::check_method(login.scope, method)?;
         let params = if params.is_null() { json!({}) } else { params };
@@ -364,7 +380,10 @@ impl Client {
         let session = params.session.clone().unwrap_or_else(|| DEFAULT_SESSION.to_owned());
         let server = Arc::clone(&self.server);
         let delivery = &server.delivery;
-        match method {
+        if method == "command" {
+            return self.obey_later(id, params).map(|()| Answered::Later);
+        }
+        let answer = match method {
             "send" => {
                 let (route, text) = (route(&login), params.text.unwrap_or_default());
                 let (images, files) = attached(params.attachments).await?;
@@ -396,7 +415,8 @@ impl Client {
                 server.approve(&id, given, &login).await
             }
             _ => server.answer_about(method, params).await,
-        }
+        };
+        answer.map(Answered::Now)
     }
 
     /// Begins to send the events of a session: those after `after`, if they are of this process and still kept.

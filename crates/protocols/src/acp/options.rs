@@ -4,12 +4,11 @@ use agent_client_protocol_schema::v1::{
     Error, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption,
     SessionMode, SessionModeState,
 };
-use myclaw_agent::{Selection, Session, SessionConfig};
+use myclaw_agent::{Selection, Session, SessionConfig, offered_levels};
 use myclaw_engine::Mode;
 use myclaw_llm::ThinkingLevel;
 
 use super::failure::{failed, invalid};
-use myclaw_front::model::offered_levels;
 use myclaw_front::models::{ListedModel, ModelFilter, find_models};
 
 /// The id of the option for the active model.

@@ -1,11 +1,31 @@
 //! Parses a line: a message, or a command to the front-end.
 
-use myclaw_agent::did_you_mean;
+use myclaw_agent::{SessionCommand, did_you_mean};
 use myclaw_front::requests;
 
 /// The commands, for suggestions.
-const NAMES: [&str; 8] =
-    ["/help", "/new", "/sessions", "/mode", "/queue", "/later", "/stop", "/quit"];
+const NAMES: [&str; 20] = [
+    "/help",
+    "/new",
+    "/sessions",
+    "/mode",
+    "/plan",
+    "/queue",
+    "/later",
+    "/stop",
+    "/quit",
+    "/title",
+    "/model",
+    "/thinking",
+    "/todos",
+    "/diff",
+    "/usage",
+    "/context",
+    "/compact",
+    "/undo",
+    "/redo",
+    "/agents",
+];
 
 /// The text of `/help`.
 pub(super) const HELP: &str = "\
@@ -13,6 +33,17 @@ pub(super) const HELP: &str = "\
 /new NAME         begin a session
 /sessions [NAME]  list the sessions, or continue one
 /mode [NAME]      show or change the permission mode (also: Shift-Tab)
+/plan             the same as /mode plan: nothing changes until you approve a plan
+/model [NAME]     show or change the model: PROVIDER/MODEL
+/thinking [LEVEL] show or change how much the model thinks
+/todos            the steps of the agent's plan
+/diff             what the agent's tools have changed in this session
+/usage            tokens and cost so far (also: /cost)
+/context          what fills the context window
+/compact [FOCUS]  replace the older messages with a summary, which concentrates on FOCUS
+/undo, /redo      undo the file changes of the last turn, or make them again
+/title TEXT       change the title of this session
+/agents           the agents that are files, which sub-agents can be
 /queue            list the messages that wait
 /init             have the agent write an AGENTS.md for its project
 /review [WHAT]    have the agent review the working tree, a branch or a pull request
@@ -34,6 +65,10 @@ pub(super) enum Command {
     Mode(Option<String>),
     /// Continues or begins one.
     Session(String),
+    /// A command that the gateway obeys.
+    Ask(String),
+    /// Changes the title.
+    Title(String),
     Stop,
     Leave,
     /// With the message about it.
@@ -59,6 +94,10 @@ pub(super) fn parse(line: &str) -> Command {
         ("/queue", "") => Command::Queue,
         ("/mode" | "/modes", "") => Command::Mode(None),
         ("/mode" | "/modes", name) => Command::Mode(Some(name.to_owned())),
+        ("/plan", "") => Command::Mode(Some("plan".to_owned())),
+        ("/title", title) if !title.is_empty() => Command::Title(title.to_owned()),
+        ("/title", _) => Command::Unknown("/title needs a text: /title TEXT".to_owned()),
+        _ if SessionCommand::parse(trimmed).is_some() => Command::Ask(trimmed.to_owned()),
         ("/sessions", "") => Command::Sessions,
         ("/sessions" | "/new", name) if !name.is_empty() => Command::Session(name.to_owned()),
         ("/new", _) => Command::Unknown("/new needs a name: /new NAME".to_owned()),

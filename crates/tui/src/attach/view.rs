@@ -37,7 +37,7 @@ struct Own {
 pub(super) struct View {
     /// Whether the state of the session has arrived.
     is_known: bool,
-    is_connected: bool,
+    pub(super) is_connected: bool,
     /// Whether a run is in progress.
     is_busy: bool,
     /// Its key.
@@ -54,6 +54,8 @@ pub(super) struct View {
     /// The requests for the newest row and for the sessions, while their answers are awaited.
     newest_request: Option<String>,
     sessions: Option<String>,
+    /// The requests for what commands say.
+    pub(super) commands: Vec<String>,
     /// The model call that is running, until the history before it is on the screen.
     live: Value,
     /// Whether text of the present turn was shown, so that the gateway's answer is not needed.
@@ -75,7 +77,8 @@ impl View {
     /// Whether nothing is running that the user waits for.
     pub(super) fn rests(&self) -> bool {
         let is_settled = self.own.is_empty() && !self.is_busy;
-        self.is_known && self.sessions.is_none() && (is_settled || !self.is_connected)
+        let is_awaited = self.sessions.is_some() || !self.commands.is_empty();
+        self.is_known && !(is_awaited && self.is_connected) && (is_settled || !self.is_connected)
     }
 
     /// Messages that the gateway has not confirmed.
@@ -131,8 +134,9 @@ impl View {
         (!self.is_connected).then_some("it is sent when the gateway is back")
     }
 
-    /// Aborts the run; false if that cannot be asked for.
-    pub(super) fn abort(&self, link: &Link, display: &Display) -> bool {
+    /// Aborts the run, and waits for no command any more; false if that cannot be asked for.
+    pub(super) fn abort(&mut self, link: &Link, display: &Display) -> bool {
+        self.commands.clear();
         if self.is_connected {
             link.ask("abort", json!({"session": self.session}));
             display.say(Style::Dim, "stopping");
@@ -173,6 +177,8 @@ impl View {
             }
             Command::Leave => return Talk::Leave,
             Command::Help => command::HELP.to_owned(),
+            Command::Ask(line) => self.ask(&line, link).unwrap_or_default(),
+            Command::Title(title) => self.entitle(&title, link).unwrap_or_default(),
             Command::Sessions | Command::Session(_) => {
                 "that has to wait until this is done".to_owned()
             }
@@ -215,6 +221,8 @@ impl View {
             News::History(rows) => self.history(&rows, display),
             News::Answer { id, answer } => self.answer(&id, answer, link, display),
             News::Lost(why) => {
+                // Nobody answers them any more.
+                self.commands.clear();
                 if std::mem::replace(&mut self.is_connected, false) {
                     display.say(Style::Warning, &format!("{why}; trying again"));
                 }
@@ -417,6 +425,7 @@ impl View {
             }
             return;
         }
+        let Some(answer) = self.command_answered(id, answer, display) else { return };
         let Some(at) = self.own.iter().position(|own| own.id == id) else {
             // Also a session that cannot be watched.
             self.is_known = true;

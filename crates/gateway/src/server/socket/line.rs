@@ -32,14 +32,27 @@ pub(super) type Received = Option<Result<Message, axum::Error>>;
 pub(super) struct Line {
     is_gateway: bool,
     waiting: Mutex<Option<Box<Client>>>,
-    /// Notified of events that were not written.
+    /// Notified of events that were not written, and of late answers.
     pub(super) wake: Notify,
+    /// Answers to requests that took long, to be written.
+    late: Mutex<Vec<String>>,
 }
 
 impl Line {
     /// `is_gateway` says that the client is another gateway on the store.
     pub(super) fn new(is_gateway: bool) -> Self {
-        Self { is_gateway, waiting: Mutex::default(), wake: Notify::new() }
+        Self { is_gateway, waiting: Mutex::default(), wake: Notify::new(), late: Mutex::default() }
+    }
+
+    /// Has the client's task write an answer.
+    pub(super) fn answer_late(&self, response: String) {
+        self.late.lock().push(response);
+        self.wake.notify_one();
+    }
+
+    /// The answers that came late.
+    pub(super) fn take_late(&self) -> Vec<String> {
+        std::mem::take(&mut *self.late.lock())
     }
 
     /// Parks the client while its task waits.

@@ -1,14 +1,15 @@
-//! `/context`: what fills the context window, by part.
+//! What fills the context window, by part.
 
 use std::collections::HashMap;
 
-use myclaw_agent::{RunAdditions, Session};
-use myclaw_session::{Role, TailLimit, TranscriptMessage};
+use myclaw_llm::Usage;
+use myclaw_session::{Catalog, Role, SessionKey, TailLimit, TranscriptMessage};
+use serde::Deserialize;
 
-use super::outputs::Common;
-use super::status::short_count;
-use myclaw_front::exit::CliError;
-use myclaw_front::print::columns;
+use super::CommandAnswer;
+use crate::export::tool_calls;
+use crate::session::Session;
+use crate::{AgentError, RunAdditions};
 
 /// Bytes of text in one token, as the engine estimates it.
 const BYTES_PER_TOKEN: usize = 4;
@@ -17,7 +18,10 @@ const BYTES_PER_TOKEN: usize = 4;
 ///
 /// # Errors
 /// The session cannot be read, or no model can be used.
-pub(super) async fn describe(session: &Session, common: &Common) -> Result<String, CliError> {
+pub(super) async fn describe(
+    session: &Session,
+    used: Option<u64>,
+) -> Result<CommandAnswer, AgentError> {
     let selection = session.selection().await?;
     let config = session.config();
     let params = config.run_params(&selection, RunAdditions::default()).await?;
@@ -29,6 +33,9 @@ pub(super) async fn describe(session: &Session, common: &Common) -> Result<Strin
     let skills: usize =
         params.skills.iter().map(|skill| skill.name.len() + skill.description.len()).sum();
     let (mut summary, mut rows, mut reductions) = (0, Vec::new(), HashMap::new());
+    let used = used.unwrap_or_else(|| {
+        last_usage(&**config.home.catalog(), session.key()).map_or(0, |usage| window_tokens(&usage))
+    });
     if let Some(reader) = config.home.catalog().read(session.key())? {
         let tail = reader.tail(TailLimit::UNLIMITED)?;
         summary = tail.compaction.map_or(0, |compaction| compaction.summary.len());
@@ -41,7 +48,6 @@ pub(super) async fn describe(session: &Session, common: &Common) -> Result<Strin
     };
     let size_of =
         |role: Role| -> usize { rows.iter().filter(|row| row.role == role).map(sent).sum() };
-    let used = common.status().as_ref().map_or(0, |status| status.used);
     let window = selection.model().context_window;
     let mut parts = vec![
         ("tools", tools),
@@ -77,19 +83,36 @@ pub(super) async fn describe(session: &Session, common: &Common) -> Result<Strin
         (used, 0) => vec!["counted by the provider".to_owned(), used.to_string()],
         (used, window) => vec![
             "counted by the provider".to_owned(),
-            format!("{used} of {}", short_count(window)),
+            format!("{used} of {}k", window / 1_000),
             format!("{:.1}%", used as f64 * 100.0 / window as f64),
         ],
     };
     table.push(total);
-    Ok(columns(&table).join("\n"))
+    Ok(CommandAnswer { rows: table, text: String::new() })
+}
+
+/// The tokens of a model's context window that a call and its answer take.
+pub fn window_tokens(usage: &Usage) -> u64 {
+    usage.input + usage.cache_read + usage.cache_write + usage.output
+}
+
+/// The usage of the newest answer in the log, of which only the last turn is read. What cannot be read counts as none.
+pub fn last_usage(catalog: &dyn Catalog, key: &SessionKey) -> Option<Usage> {
+    #[derive(Deserialize)]
+    struct Kept {
+        usage: Usage,
+    }
+    let reader = catalog.read(key).ok()??;
+    let last = TailLimit { max_cost: 1, cost: |_, _| 1, ..TailLimit::UNLIMITED };
+    let rows = reader.tail(last).ok()?.messages;
+    let answers = rows.iter().rev().filter(|row| row.role == Role::Assistant);
+    let used = answers.filter_map(|row| Some(row.meta.as_ref()?.read::<Kept>()?.usage));
+    used.into_iter().find(|usage| window_tokens(usage) > 0)
 }
 
 /// Bytes of a row, with its tool calls.
 fn bytes_of(row: &TranscriptMessage) -> usize {
-    let calls: usize = myclaw_agent::export::tool_calls(row)
-        .iter()
-        .map(|(name, arguments)| name.len() + arguments.len())
-        .sum();
+    let calls: usize =
+        tool_calls(row).iter().map(|(name, arguments)| name.len() + arguments.len()).sum();
     row.content.len() + calls
 }
