@@ -95,9 +95,10 @@ pub use selection::{
     unknown_provider,
 };
 pub use session::{
-    Accepted, CommandAnswer, Done, Foreground, Handover, Next, Outcome, RAN_COMMAND, Session,
-    SessionCallback, SessionCommand, SessionEvent, SessionWork, compacted, is_remark, last_usage,
-    offered_levels, thinking_difference, undone_in_words, window_tokens,
+    Accepted, CommandAnswer, Done, Foreground, Handover, Next, Outcome, RAN_COMMAND, Rewound, Said,
+    Session, SessionCallback, SessionCommand, SessionEvent, SessionWork, compacted, is_remark,
+    last_usage, messages_of_user, new_session_name, offered_levels, thinking_difference,
+    undone_in_words, window_tokens,
 };
 pub use session_config::{
     CRON_CHANNEL, HEARTBEAT_PEER, MAIN_SESSION, PERSON_CHANNEL, RunAdditions, RunOptions,

@@ -30,6 +30,7 @@ mod jobs;
 mod mode;
 mod model;
 mod remark;
+mod rewind;
 mod send;
 
 pub use command::{
@@ -38,6 +39,7 @@ pub use command::{
 };
 pub use event::{Accepted, Done, Next, Outcome, SessionCallback, SessionEvent, SessionWork};
 pub use remark::{RAN_COMMAND, is_remark};
+pub use rewind::{Rewound, Said, messages_of_user, new_session_name};
 pub use send::Handover;
 
 /// An open session.

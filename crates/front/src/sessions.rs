@@ -20,7 +20,6 @@ mod branch;
 pub mod compact;
 mod export;
 mod list;
-pub mod rewind;
 mod search;
 mod show;
 pub mod undo;

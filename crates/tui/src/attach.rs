@@ -175,6 +175,12 @@ impl Attached {
                 format!(
                     "{count} messages were not taken by the gateway; send them again when it runs"
                 ),
+            if let Some((session, unsent)) = self.view.goes_on_in.take() {
+                self.view.change_session();
+                self.link.watch(&session).await;
+                self.look().await?;
+                self.unsent = unsent;
+            }
             )),
         }
     }

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
+use myclaw_agent::{Said, messages_of_user};
 use myclaw_session::{FORKED_FROM, IndexedSession, SessionKey};
 
 use super::{Chat, View};
 use myclaw_front::exit::CliError;
 use myclaw_front::picker::{Choices, Picked, Row, Words, pick};
 use myclaw_front::report::first_line;
-use myclaw_front::sessions::rewind::Said;
 use myclaw_front::time::local_minute;
 
 /// Most sessions among which the branches are looked for: the latest ones.
@@ -55,7 +55,7 @@ impl Choices for ChosenLines {
 impl Chat {
     /// Makes a session without the last message of the user and what followed, and changes to it. Returns the message.
     pub(super) async fn go_back(&mut self) -> Result<Option<String>, CliError> {
-        match self.sessions.said(self.session.key())?.pop() {
+        match messages_of_user(&*self.sessions.catalog, self.session.key())?.pop() {
             Some(said) => self.go_back_before(said, GoesBack::Talk).await,
             None => {
                 self.say("there is no message to send again")?;
@@ -76,7 +76,7 @@ impl Chat {
         let before = self.sessions.name_of(self.session.key());
         let mut files = None;
         if what == GoesBack::TalkAndFiles {
-            match self.sessions.rewind(&self.session, &said, &key).await {
+            match self.session.rewind(&said, &key).await {
                 Ok(rewound) => files = Some(rewound.lines()),
                 Err(error) => return self.say(&error.message).map(|()| None),
             }
@@ -98,7 +98,7 @@ impl Chat {
     /// # Errors
     /// The session cannot be read, or standard output is closed.
     pub(super) async fn choose_and_go_back(&mut self, what: GoesBack) -> Result<(), CliError> {
-        let mut said = self.sessions.said(self.session.key())?;
+        let mut said = messages_of_user(&*self.sessions.catalog, self.session.key())?;
         if said.is_empty() {
             return self.say("there is no earlier message to go back to");
         }

@@ -7,7 +7,7 @@ use myclaw_llm::{Model, ThinkingLevel};
 use myclaw_tools::{Direction, FileDifference, FileOutcome, Undone, WhichTurn};
 use serde::{Deserialize, Serialize};
 
-use super::Session;
+use super::{Foreground, Session};
 use crate::blocking::blocking;
 use crate::export::local_minute;
 use crate::selection::Selection;
@@ -35,8 +35,12 @@ pub enum SessionCommand {
     Context(Option<u64>),
     /// Replaces the older messages by a summary with this focus.
     Compact(Option<String>),
+    /// Answers a question without adding it to the session.
+    Aside(String),
     /// Undoes the file changes of a turn, or makes them again.
     Undo(Direction),
+    /// Lists the messages of the user, or goes back to before the one with this number, in files too.
+    Rewind(Option<String>),
     /// Lists the agents that are files.
     Agents,
 }
@@ -49,11 +53,17 @@ pub struct CommandAnswer {
     pub rows: Vec<Vec<String>>,
     /// The lines.
     pub text: String,
+    /// The session that goes on from here, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The text of a message that was not sent, to be changed and sent again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unsent: Option<String>,
 }
 
 impl From<String> for CommandAnswer {
     fn from(text: String) -> Self {
-        Self { rows: Vec::new(), text }
+        Self { text, ..Self::default() }
     }
 }
 
@@ -71,8 +81,10 @@ impl SessionCommand {
             ("/usage" | "/cost", None) => Self::Usage,
             ("/context", None) => Self::Context(None),
             ("/compact", focus) => Self::Compact(focus),
+            ("/btw", Some(question)) => Self::Aside(question),
             ("/undo", None) => Self::Undo(Direction::Undo),
             ("/redo", None) => Self::Undo(Direction::Redo),
+            ("/rewind", number) => Self::Rewind(number),
             ("/agents", None) => Self::Agents,
             _ => return None,
         })
@@ -93,6 +105,12 @@ impl Session {
             SessionCommand::Compact(focus) => {
                 let report = self.compact(focus).await?;
                 Ok(compacted(&report, name).into())
+            }
+            SessionCommand::Aside(question) => {
+                let cancel = self.driver.stop().child_token();
+                let foreground = Foreground { cancel, on_event: Arc::new(|_| {}) };
+                let result = self.ask_aside(&question, foreground).await?;
+                Ok(format!("aside: {question}\n{}", result.reply.trim()).into())
             }
             command => self.tell(command, name).await,
         }
@@ -120,9 +138,10 @@ impl Session {
                 let undone = self.undo(direction, WhichTurn::Next, UndoMode::Apply).await?;
                 undone_in_words(&undone, direction, UndoMode::Apply).into()
             }
+            SessionCommand::Rewind(number) => self.rewind_to(number.as_deref(), name).await?,
             SessionCommand::Agents => agents(&self.config()),
-            SessionCommand::Compact(_) => {
-                return Err(AgentError::usage("a summary is work, which cannot begin here"));
+            SessionCommand::Compact(_) | SessionCommand::Aside(_) => {
+                return Err(AgentError::usage("a call of the model cannot begin here"));
             }
         })
     }
@@ -186,7 +205,11 @@ fn agents(config: &SessionConfig) -> CommandAnswer {
         .iter()
         .map(|problem| format!("{}:{}: {}", problem.path.display(), problem.line, problem.message))
         .collect();
-    CommandAnswer { rows: found.agents.iter().map(row).collect(), text: mistakes.join("\n") }
+    CommandAnswer {
+        rows: found.agents.iter().map(row).collect(),
+        text: mistakes.join("\n"),
+        ..CommandAnswer::default()
+    }
 }
 
 /// Makes the model that the user names the active one; returns the message to show.

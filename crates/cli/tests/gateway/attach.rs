@@ -358,6 +358,10 @@ fn attach_has_the_commands_of_the_chat_and_the_gateway_obeys_them() {
     expect_answer(&mut terminal, &["removed     made.txt"]);
     terminal.send_line("/redo");
     expect_answer(&mut terminal, &["restored    made.txt"]);
+    terminal.send_line("/rewind");
+    expect_answer(&mut terminal, &["write it", "/rewind NUMBER goes back"]);
+    terminal.send_line("/rewind 9");
+    expect_answer(&mut terminal, &["`9` is none of the 1 messages"]);
     terminal.send_line("plan it");
     expect_answer(&mut terminal, &["Look at it"]);
     terminal.send_line("/todos");
@@ -371,6 +375,49 @@ fn attach_has_the_commands_of_the_chat_and_the_gateway_obeys_them() {
         terminal.send_line(line);
         expect_answer(&mut terminal, &[said]);
     }
+    // Before the second message the file was there, before the first one it was not.
+    let made = bench.home.workspace().join("made.txt");
+    assert!(made.exists());
+    terminal.send_line("/rewind 2");
+    terminal.expect_screen(|screen| {
+        screen.contains("`main` stays as it is") && screen.trim_end().ends_with("You: write it")
+    });
+    assert!(!made.exists());
+    // What is typed is changed and sent in the new session.
+    terminal.send_line(" not");
+    terminal.expect_screen(|screen| screen.trim_end().ends_with("You:"));
+    assert_eq!(bench.said("main").first().map(String::as_str), Some("write it"));
     leave(terminal);
     gateway.stop();
+}
+
+#[test]
+fn commands_are_answered_while_the_agent_works() {
+    let gate = Gate::closed();
+    let bench = Bench::new(echoing_after(&gate));
+    let gateway = bench.start();
+    let mut terminal = bench.attach(&[]);
+    terminal.send_line("<m1>");
+    bench.model.wait_for_requests_blocking(1);
+    terminal.send_line("/todos");
+    terminal.expect("the agent has made no plan here");
+    for work in ["/compact", "/undo"] {
+        terminal.send_line(work);
+        terminal.expect("is busy; wait until it is idle");
+    }
+    // A question aside is answered, and is no message of the session.
+    terminal.send_line("/btw <m2>?");
+    terminal.expect("aside: <m2>?");
+    terminal.expect("re: ");
+    gate.open();
+    expect_answer(&mut terminal, &["re: <m1>"]);
+    assert!(!json!(bench.rows("main")).to_string().contains("<m2>"));
+    // What was chosen is kept with the session.
+    terminal.send_line("/thinking low");
+    terminal.expect_screen(|screen| screen.matches("low").count() > 1);
+    leave(terminal);
+    gateway.stop();
+    let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    let listed = RunningChild::run(command.args(["sessions", "list", "--json"])).stdout();
+    assert!(listed.contains("\"chosenThinking\":\"low\""), "{listed}");
 }

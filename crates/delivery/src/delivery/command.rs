@@ -21,7 +21,10 @@ impl Delivery {
         name: &str,
         command: SessionCommand,
     ) -> Result<CommandAnswer, DeliveryError> {
-        let needs_rest = matches!(command, SessionCommand::Undo(_) | SessionCommand::Compact(_));
+        let needs_rest = matches!(
+            command,
+            SessionCommand::Undo(_) | SessionCommand::Compact(_) | SessionCommand::Rewind(Some(_))
+        );
         if needs_rest && self.asks_others("in_use", key.as_str()).await {
             return Err(DeliveryError::Lost(key.as_str().to_owned()));
         }

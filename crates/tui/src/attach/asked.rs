@@ -48,10 +48,14 @@ impl View {
         self.commands.remove(at);
         match answer {
             Ok(answer) => {
-                let said = match answer["title"].as_str() {
+                let said: CommandAnswer = match answer["title"].as_str() {
                     Some(title) => format!("the title is: {title}").into(),
                     None => CommandAnswer::deserialize(answer).unwrap_or_default(),
                 };
+                self.goes_on_in = said
+                    .session
+                    .clone()
+                    .map(|session| (session, said.unsent.clone().unwrap_or_default()));
                 in_columns(&said).lines().for_each(|line| display.say(Style::Dim, line));
             }
             Err(message) => display.say(Style::Bad, &message),

@@ -4,7 +4,7 @@ use myclaw_agent::{SessionCommand, did_you_mean};
 use myclaw_front::requests;
 
 /// The commands, for suggestions.
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 22] = [
     "/help",
     "/new",
     "/sessions",
@@ -25,6 +25,8 @@ const NAMES: [&str; 20] = [
     "/undo",
     "/redo",
     "/agents",
+    "/btw",
+    "/rewind",
 ];
 
 /// The text of `/help`.
@@ -41,7 +43,9 @@ pub(super) const HELP: &str = "\
 /usage            tokens and cost so far (also: /cost)
 /context          what fills the context window
 /compact [FOCUS]  replace the older messages with a summary, which concentrates on FOCUS
+/btw QUESTION     ask aside: the answer is shown and not kept
 /undo, /redo      undo the file changes of the last turn, or make them again
+/rewind [NUMBER]  list your messages, or go back to before one, in files too, in a new session
 /title TEXT       change the title of this session
 /agents           the agents that are files, which sub-agents can be
 /queue            list the messages that wait
@@ -97,6 +101,7 @@ pub(super) fn parse(line: &str) -> Command {
         ("/plan", "") => Command::Mode(Some("plan".to_owned())),
         ("/title", title) if !title.is_empty() => Command::Title(title.to_owned()),
         ("/title", _) => Command::Unknown("/title needs a text: /title TEXT".to_owned()),
+        ("/btw", "") => Command::Unknown("/btw needs a question: /btw QUESTION".to_owned()),
         _ if SessionCommand::parse(trimmed).is_some() => Command::Ask(trimmed.to_owned()),
         ("/sessions", "") => Command::Sessions,
         ("/sessions" | "/new", name) if !name.is_empty() => Command::Session(name.to_owned()),

@@ -56,6 +56,8 @@ pub(super) struct View {
     sessions: Option<String>,
     /// The requests for what commands say.
     pub(super) commands: Vec<String>,
+    /// The session that the last command has made, and what is to be typed there.
+    pub(super) goes_on_in: Option<(String, String)>,
     /// The model call that is running, until the history before it is on the screen.
     live: Value,
     /// Whether text of the present turn was shown, so that the gateway's answer is not needed.

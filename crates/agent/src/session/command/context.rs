@@ -88,7 +88,7 @@ pub(super) async fn describe(
         ],
     };
     table.push(total);
-    Ok(CommandAnswer { rows: table, text: String::new() })
+    Ok(CommandAnswer { rows: table, ..CommandAnswer::default() })
 }
 
 /// The tokens of a model's context window that a call and its answer take.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use myclaw_agent::Session;
+use myclaw_agent::{Session, messages_of_user};
 use myclaw_session::EntryId;
 use serde_json::{Value, json};
 
@@ -34,12 +34,12 @@ impl Controller {
         wanted: Rewind,
     ) -> Result<Value, CliError> {
         let id = EntryId::from_text(&wanted.message_id);
-        let said = self.sessions.said(from.key())?;
+        let said = messages_of_user(&*self.sessions.catalog, from.key())?;
         let said = said.into_iter().find(|said| said.message.id == id).ok_or_else(|| {
             CliError::usage("rewind: no message of the user has the id that `messageId` names")
         })?;
         let to = self.new_key(wanted.name)?;
-        let rewound = self.sessions.rewind(from, &said, &to).await?;
+        let rewound = from.rewind(&said, &to).await?;
         self.make_current(&to)?;
         Ok(json!({
             "session": to.as_str(),
