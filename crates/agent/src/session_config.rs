@@ -11,8 +11,8 @@ use myclaw_config::{
     BashToolConfig, Config, McpServerConfig, ResolvedAgent, RunLimits, ThinkingDefault, ToolRules,
 };
 use myclaw_engine::{
-    Approver, Bound, Clock as _, CutAnswers, Hook, RunEvent, SessionMode, SystemClock, Tool,
-    exhausted_budget, utc_day,
+    Approver, Bound, Clock as _, CutAnswers, Hook, RunEvent, SessionMode, SharedCost, SystemClock,
+    Tool, exhausted_budget, utc_day,
 };
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
 use myclaw_policy::check_tool_entry;
@@ -83,8 +83,10 @@ pub struct RunOptions {
     pub tools: ToolRules,
     /// Most model calls, instead of `agent.maxIterations`.
     pub max_turns: Option<NonZeroU32>,
-    /// US dollars that it may cost, instead of `limits.runCost`.
+    /// US dollars that it and its sub-agents may cost together, instead of `limits.runCost`.
     pub max_cost: Option<f64>,
+    /// What they have cost, if that is bounded.
+    pub cost: SharedCost,
 }
 
 impl RunOptions {

@@ -229,7 +229,8 @@ impl Engine {
         let pauses = Pauses::default();
         let most_calls = rules.max_iterations.limit();
         Turn {
-            bounds: Bounds::new(rules.limits, most_calls, spending, &pauses, rules.config_keys),
+            bounds: Bounds::new(rules.limits, most_calls, spending, &pauses, rules.config_keys)
+                .of_family(rules.shared_cost),
             shared: Shared {
                 run: RunContext {
                     session_key: key.clone(),

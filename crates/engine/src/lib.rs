@@ -35,6 +35,7 @@ mod remark;
 mod rules;
 mod run;
 mod section;
+mod shared_cost;
 mod shared_schemas;
 mod skills;
 mod subject;
@@ -83,6 +84,7 @@ pub use quiet::QuietMessages;
 pub use remark::tell_model;
 pub use rules::{CutAnswers, RefusalRule, RunRules};
 pub use run::{RunParams, RunResult, RunStores};
+pub use shared_cost::SharedCost;
 pub use shared_schemas::SharedSchemas;
 pub use skills::SkillSummary;
 pub use subject::{

@@ -11,7 +11,7 @@ use myclaw_config::{
 use myclaw_files::ClosedPaths;
 use myclaw_llm::{CallLimits, ErrorClass, ModelError, ThinkingLevel};
 
-use crate::{ConfigKeys, KnownSecrets};
+use crate::{ConfigKeys, KnownSecrets, SharedCost};
 
 /// The rules of a run, whichever model answers.
 #[derive(Debug, Clone)]
@@ -42,6 +42,9 @@ pub struct RunRules {
     pub history_limit: Option<usize>,
     /// The other limits that end a run.
     pub limits: RunLimits,
+    /// What the limit on the cost of a run bounds besides the run itself: all of its family together, however many messages
+    /// they answer.
+    pub shared_cost: Option<SharedCost>,
     /// How many steering messages are taken at once.
     pub steering: DeliveryMode,
     /// How many follow-ups are answered together.

@@ -61,6 +61,7 @@ pub(crate) fn rules(max_turns: NonZeroU32) -> RunRules {
             day_cost: 0.0,
             ..RunLimits::default()
         },
+        shared_cost: None,
         steering: DeliveryMode::All,
         follow_ups: DeliveryMode::All,
         quiet: Duration::ZERO,

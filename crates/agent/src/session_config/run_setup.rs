@@ -134,6 +134,7 @@ impl SessionConfig {
                 run_cost: options.max_cost.unwrap_or(agent.limits.run_cost),
                 ..agent.limits
             },
+            shared_cost: options.max_cost.map(|_| options.cost.clone()),
             steering: agent.steering_mode,
             follow_ups: agent.follow_up_mode,
             quiet: Duration::from_millis(config.messages.queue.debounce_ms),
@@ -150,7 +151,10 @@ impl SessionConfig {
         RunStores {
             sessions: self.sessions(),
             side_files: Arc::clone(self.home.side_files()),
-            spending: Arc::clone(&self.home.stores().spending),
+            spending: match self.options.max_cost {
+                Some(_) => self.options.cost.counting(Arc::clone(&self.home.stores().spending)),
+                None => Arc::clone(&self.home.stores().spending),
+            },
             keys: Some(self.home.keys_of(&self.agent)),
         }
     }

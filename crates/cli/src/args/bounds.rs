@@ -16,7 +16,7 @@ pub(crate) struct BoundsArgs {
     /// Most calls of the model, instead of `agent.maxIterations`
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<NonZeroU32>,
-    /// Most US dollars that the run may cost, instead of `limits.runCost`
+    /// Most US dollars that the run and its sub-agents may cost, instead of `limits.runCost`
     #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
 }

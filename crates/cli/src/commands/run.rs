@@ -255,7 +255,8 @@ fn run_options(bounds: &BoundsArgs) -> Result<RunOptions, CliError> {
     let list = |entries: &Vec<String>| (!entries.is_empty()).then(|| entries.clone());
     let tools =
         ToolRules { allow: list(allow_tool), deny: list(deny_tool), ..ToolRules::default() };
-    let options = RunOptions { tools, max_turns: *max_turns, max_cost: *max_cost };
+    let options =
+        RunOptions { tools, max_turns: *max_turns, max_cost: *max_cost, ..RunOptions::default() };
     options.checked().map_err(CliError::usage)
 }
 

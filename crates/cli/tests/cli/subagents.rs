@@ -289,3 +289,27 @@ fn a_killed_program_loses_no_result_and_gives_none_twice() {
         }
     }
 }
+
+#[test]
+fn the_cost_of_a_run_and_of_its_sub_agents_is_bounded_together() {
+    let each_alone_is_cheap = || {
+        family(
+            vec![json!({"task": "the first"}), json!({"task": "the second"})],
+            |request, number| match last(request).contains("tool_result") {
+                true => Reply::anthropic().text("done").step(),
+                false => Reply::anthropic()
+                    .tool_call(format!("c{number}"), "ls", json!({"path": "."}))
+                    .usage(100_000, 10)
+                    .step(),
+            },
+        )
+    };
+    // A call of 100,000 tokens costs 0.30 dollars.
+    for (limit, code) in [("0.45", 1), ("4", 0)] {
+        let (_server, home) = serve(each_alone_is_cheap());
+        unconfined(&home);
+        let output = run(&home, &["run", "--max-cost", limit, "begin"]);
+        output.assert_code(code);
+        assert_eq!(output.stderr().contains("raise --max-cost"), code == 1, "{}", output.stderr());
+    }
+}

@@ -15,12 +15,14 @@ use myclaw_session::{SessionError, Spending, Spent};
 use super::Shared;
 use super::time_limit::{Pauses, TimeLimit};
 use crate::bound::{exhausted_budget, micro_dollars};
-use crate::{Bound, ConfigKeys, Notice, RunError};
+use crate::{Bound, ConfigKeys, Notice, RunError, SharedCost};
 
 /// The limits, the usage since the last user message, and the usage of the day.
 #[derive(Debug)]
 pub(crate) struct Bounds {
     limits: RunLimits,
+    /// What the cost is bounded of besides the run itself.
+    family: Option<SharedCost>,
     /// Most model calls for one message; `None` means no cap.
     max_iterations: Option<u32>,
     config_keys: ConfigKeys,
@@ -48,6 +50,7 @@ impl Bounds {
         Self {
             time: time_limit(&limits, pauses),
             limits,
+            family: None,
             max_iterations,
             config_keys,
             iterations_before: 0,
@@ -58,6 +61,11 @@ impl Bounds {
             has_warned: false,
             has_warned_of_price: false,
         }
+    }
+
+    /// The limit on the cost holds for all of these together, too.
+    pub(crate) fn of_family(self, family: Option<SharedCost>) -> Self {
+        Self { family, ..self }
     }
 
     /// The limit on the time of the message; `None` if there is none.
@@ -88,7 +96,8 @@ impl Bounds {
         let limits = &self.limits;
         let iterations = shared.tally.iterations - self.iterations_before;
         let tokens = shared.tally.usage.total_tokens - self.usage_before.total_tokens;
-        let dollars = shared.tally.usage.cost.total - self.usage_before.cost.total;
+        let own = shared.tally.usage.cost.total - self.usage_before.cost.total;
+        let dollars = self.family.as_ref().map_or(own, |family| family.dollars().max(own));
         let checks = [
             (Bound::MaxIterations, self.max_iterations.is_some_and(|cap| iterations >= cap)),
             (Bound::RunSeconds, self.time.as_ref().is_some_and(|time| time.left().is_zero())),

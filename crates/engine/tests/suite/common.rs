@@ -147,6 +147,7 @@ impl Bench {
             history_limit: config
                 .history_limit(&parts.channel, parts.peer_kind == PeerKind::Direct),
             limits: agent.limits,
+            shared_cost: None,
             steering: agent.steering_mode,
             follow_ups: agent.follow_up_mode,
             quiet: Duration::from_millis(config.messages.queue.debounce_ms),
