@@ -5,6 +5,7 @@
 //! that is killed while it waits asks again.
 
 mod message;
+mod outside;
 mod question;
 mod store;
 mod words;
@@ -107,11 +108,18 @@ impl Approver for SessionApprover {
                 reason: request.reason.clone(),
                 ts: now_ms(),
                 begun: None,
+                answer: None,
             };
             // If the question cannot be recorded and the run is killed now, the next run reports the call as
             // interrupted.
             report(self.on_disk(move |store| store.begin_wait(&waiting)).await);
-            let answer = tokio::time::timeout(self.limit, front_end.decide(request)).await;
+            let asked = async {
+                tokio::select! {
+                    answer = front_end.decide(request) => answer,
+                    answer = self.answer_of_others(request) => answer,
+                }
+            };
+            let answer = tokio::time::timeout(self.limit, asked).await;
             self.forget(&request.session, &request.call.tool_call_id).await;
             match answer {
                 Err(_) => Approval::Denied { reason: unanswered(self.limit) },

@@ -42,6 +42,7 @@ mod plan;
 mod project;
 mod providers;
 mod run;
+mod running;
 mod secrets;
 mod security_check;
 mod selection;
@@ -87,6 +88,7 @@ pub use models::{configured_model, profiles_in_order};
 pub use plan::{Plan, PlanStep, StepStatus};
 pub use providers::{HttpProviders, engine, key_resolver};
 pub use run::{RunAgentParams, run_agent, run_agent_with};
+pub use running::{Doing, RunningCall, RunningSession, ask_to_stop, running_sessions};
 pub use secrets::written_secrets;
 pub use security_check::{SecurityFinding, Severity, security_findings};
 pub use selection::{

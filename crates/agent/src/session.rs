@@ -65,6 +65,8 @@ struct State {
     running: Option<Running>,
     /// Whether a message was sent that the current work may not take.
     is_due: bool,
+    /// Whether another process has stopped a turn, until that is taken note of.
+    was_stopped: bool,
 }
 
 #[derive(Clone)]
@@ -83,6 +85,7 @@ impl State {
             thinking: None,
             running: None,
             is_due: false,
+            was_stopped: false,
         }
     }
 
@@ -220,6 +223,8 @@ impl Session {
         let running =
             self.begin_with(SessionWork::Turn, foreground.cancel).ok_or_else(|| self.busy())?;
         let _place = Place(self);
+        let cancel = running.cancel.clone();
+        let _stop = config.heed_stop(move || cancel.cancel());
         let mut params = self.params((&config, &selection), running, foreground.on_event).await?;
         if message.is_some() {
             self.config().background.attended(self.key()).await;
@@ -311,6 +316,20 @@ impl Session {
         let mut state = self.state.lock();
         state.is_due = false;
         state.running.as_ref().map(|running| running.cancel.cancel()).is_some()
+    }
+
+    /// [`Session::abort`] for another process.
+    fn stop_from_outside(&self) {
+        let mut state = self.state.lock();
+        // Before the end of the turn can be told.
+        state.was_stopped = state.running.is_some();
+        drop(state);
+        self.abort();
+    }
+
+    /// Whether another process has stopped a turn since the last call.
+    pub fn take_stopped(&self) -> bool {
+        std::mem::take(&mut self.state.lock().was_stopped)
     }
 
     /// Summarises all but the newest messages. `focus` is what the summary should focus on.
@@ -413,6 +432,8 @@ impl Session {
         let (config, own) = Box::pin(self.prepared()).await?;
         let models = Box::pin(asked_by_program::models(&self.driver, &config, own));
         let (asked, selection) = models.await?;
+        let this = Arc::clone(self);
+        let _stop = config.heed_stop(move || this.stop_from_outside());
         let params = Box::pin(self.params((&config, &selection), running, self.listener()));
         let params = params.await?;
         self.driver.run(asked_by_program::with(params, asked), &selection).await

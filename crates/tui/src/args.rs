@@ -6,7 +6,7 @@ use clap::Args;
 use myclaw_front::args::{ImageArgs, SessionArgs, WorktreeArgs};
 
 /// Arguments of `attach`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct AttachArgs {
     /// Name of the session to continue or begin; the default is the agent's main session
     #[arg(short, long, value_name = "NAME")]

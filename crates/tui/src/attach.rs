@@ -50,6 +50,14 @@ const DEFAULT_SESSION: &str = "main";
 
 /// Attaches until the user leaves.
 pub fn run(args: &AttachArgs) -> Result<(), CliError> {
+    run_with(args, Interrupts::install)
+}
+
+/// The same with the handlers of signals that the process has.
+pub(super) fn run_with(
+    args: &AttachArgs,
+    interrupts: impl FnOnce() -> Result<Interrupts, CliError>,
+) -> Result<(), CliError> {
     if !is_interactive() {
         return Err(CliError::usage(
             "attach needs a terminal; scripts send messages to the gateway over HTTP (docs/operate/gateway.md)",
@@ -71,7 +79,7 @@ pub fn run(args: &AttachArgs) -> Result<(), CliError> {
                 .map_err(|error| CliError::usage(error.to_string()))?
         }
     };
-    let interrupts = Interrupts::install()?;
+    let interrupts = interrupts()?;
     let session = args.session.clone().unwrap_or_else(|| DEFAULT_SESSION.to_owned());
     runtime::block_on(async {
         let label = address.label();
@@ -167,6 +175,12 @@ impl Attached {
                 Input::Text(text) => self.act(&text).await?,
             }
             self.look().await?;
+            if let Some((session, unsent)) = self.view.goes_on_in.take() {
+                self.view.change_session();
+                self.link.watch(&session).await;
+                self.look().await?;
+                self.unsent = unsent;
+            }
         }
         match self.view.unsent() {
             0 => Ok(()),
@@ -175,12 +189,6 @@ impl Attached {
                 format!(
                     "{count} messages were not taken by the gateway; send them again when it runs"
                 ),
-            if let Some((session, unsent)) = self.view.goes_on_in.take() {
-                self.view.change_session();
-                self.link.watch(&session).await;
-                self.look().await?;
-                self.unsent = unsent;
-            }
             )),
         }
     }

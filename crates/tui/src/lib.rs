@@ -71,6 +71,7 @@ mod status;
 mod talk;
 mod tool_lines;
 mod typed;
+pub mod watch;
 mod welcome;
 
 pub use args::{AttachArgs, ChatArgs};

@@ -124,6 +124,9 @@ pub struct WaitingApproval {
     /// What a call continues with that has begun, and in the middle of which it is asked; `None` if the call waits to begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<Value>,
+    /// The answer that another process has given, which the one that asks has not read yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
 }
 
 /// Why the file cannot be used.
@@ -308,6 +311,24 @@ impl ApprovalStore {
             document.waiting.retain(|old| !is_same(old));
             document.waiting.push(waiting.clone());
             keep_newest(&mut document.waiting, MAX_WAITING);
+        })
+    }
+
+    /// Gives the answer to a question that some process asks. False if it does not wait any more.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn answer(
+        &self,
+        session: &str,
+        tool_call_id: &str,
+        answer: &str,
+    ) -> Result<bool, ApprovalsError> {
+        self.change(|document| {
+            let mut all = document.waiting.iter_mut();
+            let question = all
+                .find(|waiting| waiting.session == session && waiting.tool_call_id == tool_call_id);
+            question.map(|question| question.answer = Some(answer.to_owned())).is_some()
         })
     }
 

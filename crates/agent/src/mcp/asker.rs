@@ -42,6 +42,7 @@ impl Asker for UserOf {
                     reason: reason(asked.server),
                     ts: now_ms(),
                     begun: serde_json::to_value(begun).ok(),
+                    answer: None,
                 };
                 self.on_disk(move |store| store.begin_wait(&waiting)).await;
             }

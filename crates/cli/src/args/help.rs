@@ -180,12 +180,13 @@ Examples:
   myclaw config schema > myclaw.schema.json";
 
 pub(super) const SESSIONS: &str = "\
-List, search, show, fork, compact, undo, title, label, export, import, delete or prune sessions. Each is a plain text file, one \
+List, watch, stop, search, show, fork, compact, undo, title, label, export, import, delete or prune sessions. Each is a plain text file, one \
 JSON row per message.";
 
 pub(super) const SESSIONS_EXAMPLES: &str = "\
 Examples:
   myclaw sessions list
+  myclaw sessions watch
   myclaw sessions search \"train to Rome\" --ignore-case
   myclaw sessions show trip --last 10
   myclaw sessions fork trip other-trip --at 0no9v4v6bi2o1k8f
@@ -196,6 +197,12 @@ Examples:
   myclaw sessions import ~/.pi/agent/sessions/*/*.jsonl
   myclaw sessions delete trip --yes
   myclaw sessions prune --older-than 30d --dry-run";
+
+pub(super) const SESSIONS_WATCH: &str = "\
+Show the sessions that work at this moment, in chats of other terminals, in runs and in the gateway of this state directory: how \
+long, what they cost, the tool or model that they wait for, and what they ask. In a terminal the list is drawn again in place; \
+y and n answer, Enter writes an answer, s stops, a attaches to a session of the gateway, q leaves. Elsewhere each change is a \
+line.";
 
 pub(super) const SESSIONS_COMPACT: &str = "\
 Replace the older messages with a summary in what the model is sent. The last ten messages stay as they \

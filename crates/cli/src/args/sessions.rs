@@ -35,6 +35,31 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Watch the sessions that work on this machine, answer what they ask, and stop them
+    #[command(long_about = help::SESSIONS_WATCH, after_long_help = help::SESSIONS_WATCH_EXAMPLES)]
+    Watch {
+        /// Print JSON, one object for each change
+        #[arg(long)]
+        json: bool,
+        /// Print what works now, and end
+        #[arg(long)]
+        once: bool,
+    },
+    /// Stop what a session does, in whichever program of this machine that is
+    #[command(after_long_help = help::SESSIONS_STOP_EXAMPLES)]
+    Stop {
+        /// Name or key, as `sessions list` prints it
+        name: String,
+    },
+    /// Answer what a session asks, in whichever program of this machine that is
+    #[command(after_long_help = help::SESSIONS_ANSWER_EXAMPLES)]
+    Answer {
+        /// Name or key, as `sessions list` prints it
+        name: String,
+        /// The answer to its oldest question: yes, always, no, or no with a reason
+        #[arg(required = true, value_name = "ANSWER")]
+        answer: Vec<String>,
+    },
     /// Find messages by their text, the newest first
     #[command(after_long_help = help::SESSIONS_SEARCH_EXAMPLES)]
     Search {

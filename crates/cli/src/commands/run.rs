@@ -243,6 +243,8 @@ impl Turns<'_> {
             on_event: Some(Arc::clone(self.on_event)),
             ..config.run_params(selection, added).await?
         };
+        let cancel = self.cancel.clone();
+        let _stop = config.heed_stop(move || cancel.cancel());
         let running = output.flushing(driver.run(params, selection));
         let (outcome, ()) = tokio::join!(running, config.trim_side_files());
         Ok(outcome?)

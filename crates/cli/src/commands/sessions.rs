@@ -8,6 +8,7 @@ use myclaw_front::sessions::{
 };
 use myclaw_import::Importer;
 use myclaw_session::{Case, PruneScope};
+use myclaw_tui::watch::{self, WatchEnd, WatchFormat};
 
 use crate::args::{SessionsArgs, SessionsCommand};
 
@@ -19,6 +20,13 @@ pub(crate) fn run(args: SessionsArgs, home: Home) -> Result<(), CliError> {
             let format = if json { ListFormat::Json } else { ListFormat::Table };
             sessions.list(&which, search.as_deref(), limit, format)
         }
+        SessionsCommand::Watch { json, once } => {
+            let format = if json { WatchFormat::Json } else { WatchFormat::Text };
+            let end = if once { WatchEnd::AfterFirst } else { WatchEnd::Never };
+            watch::run(home, format, end)
+        }
+        SessionsCommand::Stop { name } => watch::stop(home, &name),
+        SessionsCommand::Answer { name, answer } => watch::answer(home, &name, &answer.join(" ")),
         SessionsCommand::Search { text, regex, ignore_case, which, limit, json } => {
             let format = if json { ListFormat::Json } else { ListFormat::Table };
             let options = SearchOptions {

@@ -16,7 +16,7 @@ use super::{confirm, gateway, refuse_if_in_use};
 use crate::args::uninstall::UninstallArgs;
 
 /// What the program keeps in the state directory.
-const STATE: [&str; 20] = [
+const STATE: [&str; 21] = [
     ".documents",
     ".env",
     "agents",
@@ -35,6 +35,7 @@ const STATE: [&str; 20] = [
     "myclaw.json",
     "node",
     "sessions",
+    "stops",
     "subagents",
     "usage.json",
 ];

@@ -99,6 +99,7 @@ mod time_zone;
 mod tools;
 mod undo;
 mod uninstall;
+mod watch;
 mod web_tools;
 mod worktrees;
 

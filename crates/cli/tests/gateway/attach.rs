@@ -421,3 +421,28 @@ fn commands_are_answered_while_the_agent_works() {
     let listed = RunningChild::run(command.args(["sessions", "list", "--json"])).stdout();
     assert!(listed.contains("\"chosenThinking\":\"low\""), "{listed}");
 }
+
+#[test]
+fn a_session_of_the_gateway_is_stopped_by_another_program_and_one_attaches_from_the_list() {
+    let gate = Gate::closed();
+    let bench = Bench::new(echoing_after(&gate));
+    let gateway = bench.start();
+    let sent = gateway.client.send("main", "one", "<m1>").unwrap();
+    bench.model.wait_for_requests_blocking(1);
+    let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    let mut list = Terminal::spawn(command.args(["sessions", "watch"]));
+    list.expect_screen(|screen| screen.contains("› main"));
+    list.send("a");
+    list.expect("the gateway of this machine, session `main`");
+    list.send_line("/quit");
+    assert!(list.wait().success(), "{}", list.text());
+    let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    RunningChild::run(command.args(["sessions", "stop", "main"])).assert_code(0);
+    let report = gateway.client.outcome(&sent).unwrap();
+    assert_eq!((&report["state"], &report["class"]), (&json!("reported"), &json!("aborted")));
+    // The next message has its answer.
+    let next = gateway.client.send("main", "two", "<m2>").unwrap();
+    gateway.client.outcome(&next).unwrap();
+    gate.open();
+    gateway.stop();
+}

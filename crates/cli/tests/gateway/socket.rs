@@ -71,10 +71,16 @@ fn strangers_are_closed() {
         let bearer = format!("Bearer {}", client.token);
         let mut socket = Socket::silent(client, &[("Authorization", &bearer)]).await.unwrap();
         assert_eq!(socket.next().await["type"], "hello");
+        let command = |params: &Value| json!({"type": "request", "id": "4", "method": "command", "params": params});
         // Bad requests are answered, and the connection stays.
         for (frame, class) in [
             (json!({"type": "request", "id": "1", "method": "fly"}), "usage"),
             (json!({"type": "request", "id": "2", "method": "send"}), "usage"),
+            (json!({"type": "request", "id": "3", "method": "command"}), "usage"),
+            (command(&json!({"session": "main"})), "usage"),
+            (command(&json!({"text": "/todos"})), "usage"),
+            (command(&json!({"session": "main", "text": "/fly"})), "usage"),
+            (command(&json!({"session": "main", "text": "/thinking much"})), "usage"),
             (json!({"type": "request", "method": "send"}), "parse"),
             (json!("no object"), "parse"),
         ] {

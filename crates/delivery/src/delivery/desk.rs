@@ -354,7 +354,8 @@ impl Desk {
             },
             SessionEvent::End(outcome, _) => {
                 let mut state = self.state.lock();
-                let is_abort_asked = std::mem::take(&mut state.is_abort_asked);
+                let is_abort_asked =
+                    std::mem::take(&mut state.is_abort_asked) | self.session.take_stopped();
                 let ids = std::mem::take(&mut state.running);
                 if outcome.is_ok() {
                     state.outage = None;

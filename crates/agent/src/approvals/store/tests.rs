@@ -29,6 +29,7 @@ fn waiting(session: &str, id: &str) -> WaitingApproval {
         reason: "policy: it is not in the allowlist".to_owned(),
         ts: 1,
         begun: None,
+        answer: None,
     }
 }
 

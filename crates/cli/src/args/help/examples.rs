@@ -49,6 +49,21 @@ Examples:
   myclaw sessions show trip --all
   myclaw sessions show trip --json | jq -r .content";
 
+pub(in crate::args) const SESSIONS_WATCH_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions watch
+  myclaw sessions watch --once
+  myclaw sessions watch --json | jq -r 'select(.state == \"asking\") | .name'";
+
+pub(in crate::args) const SESSIONS_STOP_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions stop trip";
+
+pub(in crate::args) const SESSIONS_ANSWER_EXAMPLES: &str = "\
+Examples:
+  myclaw sessions answer trip yes
+  myclaw sessions answer trip no, use git clean";
+
 pub(in crate::args) const SESSIONS_FORK_EXAMPLES: &str = "\
 Examples:
   myclaw sessions fork trip other-trip

@@ -1,0 +1,41 @@
+//! Answers that other processes give, such as `myclaw sessions answer`.
+
+use std::time::Duration;
+
+use myclaw_engine::{Approval, ApprovalRequest};
+
+use super::words::WrittenAnswer;
+use super::{Question, SessionApprover, refusal, report, run_instead};
+
+/// How often the process that asks looks for an answer.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+impl SessionApprover {
+    /// Waits for an answer that another process gives; for ever if none does.
+    pub(super) async fn answer_of_others(&self, request: &ApprovalRequest) -> Approval {
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            let (session, id) = (request.session.to_string(), request.call.tool_call_id.clone());
+            let looked = self.on_disk(move |store| store.waiting(&session, &id)).await;
+            // What cannot be read is said once.
+            let Some(waiting) = report(looked) else { return std::future::pending().await };
+            let answer = waiting.and_then(|waiting| waiting.answer);
+            if let Some(approval) = answer.and_then(|answer| approval(request, &answer)) {
+                return approval;
+            }
+        }
+    }
+}
+
+/// What an answer in words means; `None` if the question does not take it.
+fn approval(request: &ApprovalRequest, answer: &str) -> Option<Approval> {
+    let denied = |reason: Option<&str>| Approval::Denied { reason: refusal(reason) };
+    Some(match Question::from(request).read(answer)? {
+        WrittenAnswer::Once => Approval::Once,
+        WrittenAnswer::Always(scope) => request.always(scope)?,
+        WrittenAnswer::No(reason) => denied(reason.as_deref()),
+        WrittenAnswer::Said(words) => Approval::Said { words },
+        WrittenAnswer::Cancel => Approval::Cancelled,
+        WrittenAnswer::Instead(command) => denied(Some(&run_instead(&command))),
+    })
+}

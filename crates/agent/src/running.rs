@@ -1,0 +1,209 @@
+//! The sessions of this machine that work at this moment, what they do, and requests to them by other processes.
+//!
+//! What a session does is read from its log, whose end decides the next step, so no session writes anything for those that
+//! watch. The answer to a question lies with the question, where the process looks that asks. A stop is a file, for which
+//! the process of a turn looks twice a second.
+
+use std::io::{self, Write as _};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use myclaw_files::{Durability, NewFile, create_private_directory, now_ms, remove_if_there};
+use myclaw_llm::Usage;
+use myclaw_session::{Role, SessionEntry, SessionKey, TailLimit, TranscriptMessage};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::approvals::WaitingApproval;
+use crate::{AgentError, FailureClass, Home, SessionConfig};
+
+/// The directory of the stops in the state directory.
+const STOPS: &str = "stops";
+/// How often the process of a turn looks for a stop.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// A session in a turn.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunningSession {
+    /// Its key.
+    pub session: SessionKey,
+    /// Model of its last turn, as `provider/model`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// When the message came that it answers, in milliseconds since 1970.
+    pub since: u64,
+    /// What it does now.
+    pub doing: Doing,
+    /// What it has cost so far, with this turn, in millionths of a US dollar.
+    pub micro_dollars: u64,
+    /// What it asks, and nobody has answered yet, the oldest first.
+    pub questions: Vec<WaitingApproval>,
+}
+
+/// What a session does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "what", rename_all = "camelCase")]
+pub enum Doing {
+    /// It waits for the model, or reads what that says.
+    Model,
+    /// It runs tools.
+    Tools {
+        /// The calls without a result.
+        calls: Vec<RunningCall>,
+    },
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunningCall {
+    /// The model's id for the call.
+    #[serde(rename(deserialize = "id"))]
+    pub tool_call_id: String,
+    /// The tool.
+    #[serde(rename(deserialize = "name"))]
+    pub tool: String,
+    /// What it is called with.
+    pub arguments: Map<String, Value>,
+}
+
+/// The sessions that some process has in a turn, the latest first.
+///
+/// # Errors
+/// The sessions or the questions cannot be read.
+pub fn running_sessions(home: &Home) -> Result<Vec<RunningSession>, AgentError> {
+    let mut in_turn = Vec::new();
+    home.catalog().visit(&mut |session| {
+        // The limit is one of memory.
+        if session.entry.in_turn {
+            in_turn.push(session);
+        }
+        ControlFlow::Continue(())
+    })?;
+    if in_turn.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (_, questions) = home.stores().approvals.list()?;
+    let mut running = Vec::new();
+    for session in in_turn {
+        // A turn whose process was killed has begun and not ended too.
+        if !home.sessions().is_in_use(&session.key)? {
+            continue;
+        }
+        let of_it = questions.iter().filter(|asked| asked.session == session.key.as_str());
+        running.push(described(
+            home,
+            session.key.clone(),
+            &session.entry,
+            of_it.cloned().collect(),
+        )?);
+    }
+    Ok(running)
+}
+
+fn described(
+    home: &Home,
+    key: SessionKey,
+    entry: &SessionEntry,
+    questions: Vec<WaitingApproval>,
+) -> Result<RunningSession, AgentError> {
+    // Of the log only the last turn is read.
+    let last = TailLimit { max_cost: 1, cost: |_, _| 1, ..TailLimit::UNLIMITED };
+    let rows = match home.catalog().read(&key)? {
+        Some(reader) => reader.tail(last)?.messages,
+        None => Vec::new(),
+    };
+    let begun = rows.iter().rfind(|row| row.role == Role::User).map(|row| row.ts);
+    let before = entry.micro_dollars.unwrap_or(0);
+    Ok(RunningSession {
+        session: key,
+        model: entry.model.clone(),
+        since: begun.unwrap_or(entry.updated_at),
+        doing: doing(&rows),
+        micro_dollars: before + rows.iter().map(micro_dollars).sum::<u64>(),
+        questions,
+    })
+}
+
+/// What the end of a log says.
+fn doing(rows: &[TranscriptMessage]) -> Doing {
+    let Some(at) = rows.iter().rposition(|row| row.role == Role::Assistant) else {
+        return Doing::Model;
+    };
+    let blocks: Vec<Value> =
+        rows[at].meta.as_ref().and_then(|meta| meta.field("contentBlocks")).unwrap_or_default();
+    let calls = blocks.into_iter().filter(|block| block["type"] == "toolCall");
+    let mut calls: Vec<RunningCall> =
+        calls.filter_map(|block| serde_json::from_value(block).ok()).collect();
+    let results: Vec<&str> =
+        rows[at..].iter().filter_map(|row| row.tool_call_id.as_deref()).collect();
+    calls.retain(|call| !results.contains(&call.tool_call_id.as_str()));
+    if calls.is_empty() { Doing::Model } else { Doing::Tools { calls } }
+}
+
+/// What the call of a model has cost whose answer is this row.
+fn micro_dollars(row: &TranscriptMessage) -> u64 {
+    #[derive(Deserialize)]
+    struct Kept {
+        usage: Usage,
+    }
+    let kept = row.meta.as_ref().and_then(|meta| meta.read::<Kept>());
+    kept.map_or(0, |kept| (kept.usage.cost.total * 1_000_000.0).round() as u64)
+}
+
+/// Has the process of a session stop what that does.
+///
+/// # Errors
+/// It does nothing at this moment, or that cannot be asked for.
+pub fn ask_to_stop(home: &Home, key: &SessionKey) -> Result<(), AgentError> {
+    if !home.sessions().is_in_use(key)? {
+        let message = format!("session {key} does nothing at this moment");
+        return Err(AgentError::usage(message));
+    }
+    let path = stop_of(home, key);
+    let write = || {
+        create_private_directory(&home.paths.state_dir().join(STOPS))?;
+        let mut file = NewFile::named(&path.with_extension("new"))?;
+        write!(file, "{}", now_ms())?;
+        file.put_at(&path, Durability::Unsynced)
+    };
+    write().map(drop).map_err(|error| {
+        let message = format!("failed to write {}: {error}; check the free space", path.display());
+        AgentError::new(FailureClass::Session, message)
+    })
+}
+
+fn stop_of(home: &Home, key: &SessionKey) -> PathBuf {
+    home.paths.state_dir().join(STOPS).join(key.slug())
+}
+
+impl SessionConfig {
+    /// Calls `stop` when another process asks for it, until the handle is dropped. For the time of a turn.
+    pub fn heed_stop(&self, stop: impl FnOnce() + Send + 'static) -> AbortOnDropHandle<()> {
+        let (path, begun) = (stop_of(&self.home, &self.session_key), now_ms());
+        AbortOnDropHandle::new(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(INTERVAL).await;
+                match is_asked(&path, begun) {
+                    Ok(false) => {}
+                    Ok(true) => return stop(),
+                    Err(error) => tracing::warn!("cannot read {}: {error}", path.display()),
+                }
+            }
+        }))
+    }
+}
+
+/// Whether a stop is asked for of a turn that began at this time. It is asked for once.
+fn is_asked(path: &Path, begun: u64) -> io::Result<bool> {
+    let asked = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        asked => asked?,
+    };
+    remove_if_there(path)?;
+    // What was meant for an earlier turn stops no later one.
+    Ok(asked.trim().parse::<u64>().is_ok_and(|asked| asked >= begun))
+}
