@@ -124,7 +124,7 @@ impl Driver {
     }
 
     /// What the front-end says to the model in a session.
-    pub(crate) fn note_for(&self, session: &SessionConfig) -> Option<String> {
+    pub fn note_for(&self, session: &SessionConfig) -> Option<String> {
         self.tools.as_ref().and_then(|tools| tools.note(session))
     }
 

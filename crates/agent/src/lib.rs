@@ -34,6 +34,7 @@ mod memory;
 mod memory_stores;
 mod mode;
 mod models;
+mod once;
 mod outgoing;
 mod outputs;
 pub mod packages;
@@ -99,8 +100,8 @@ pub use selection::{
 pub use session::{
     Accepted, CommandAnswer, Done, Foreground, Handover, Next, Outcome, RAN_COMMAND, Rewound, Said,
     Session, SessionCallback, SessionCommand, SessionEvent, SessionWork, compacted, is_remark,
-    last_usage, messages_of_user, new_session_name, offered_levels, thinking_difference,
-    undone_in_words, window_tokens,
+    is_reminder, last_usage, messages_of_user, new_session_name, offered_levels, put_reminder,
+    thinking_difference, undone_in_words, window_tokens,
 };
 pub use session_config::{
     CRON_CHANNEL, HEARTBEAT_PEER, MAIN_SESSION, PERSON_CHANNEL, RunAdditions, RunOptions,

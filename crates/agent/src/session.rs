@@ -30,6 +30,7 @@ mod jobs;
 mod mode;
 mod model;
 mod remark;
+mod reminder;
 mod rewind;
 mod send;
 
@@ -39,6 +40,7 @@ pub use command::{
 };
 pub use event::{Accepted, Done, Next, Outcome, SessionCallback, SessionEvent, SessionWork};
 pub use remark::{RAN_COMMAND, is_remark};
+pub use reminder::{is_reminder, put_reminder};
 pub use rewind::{Rewound, Said, messages_of_user, new_session_name};
 pub use send::Handover;
 
@@ -51,6 +53,7 @@ pub struct Session {
     /// Fires when another process has taken the session.
     abandoned: CancellationToken,
     state: Mutex<State>,
+    reminders: reminder::Reminders,
 }
 
 struct State {
@@ -136,7 +139,11 @@ impl Session {
             (state.selection, state.thinking) = (before.selection.clone(), before.thinking);
             state
         };
-        Self::with_state(Arc::clone(&self.driver), state)
+        let session = Self::with_state(Arc::clone(&self.driver), state);
+        if self.reminders.are_noticed() {
+            session.notice_reminders();
+        }
+        session
     }
 
     fn with_state(driver: Arc<Driver>, state: State) -> Arc<Self> {
@@ -155,6 +162,7 @@ impl Session {
             quiet: QuietMessages::default(),
             abandoned: CancellationToken::new(),
             state: Mutex::new(state),
+            reminders: reminder::Reminders::default(),
         });
         session.can_be_woken();
         session.driver.has_jobs(&config.background);

@@ -63,7 +63,16 @@ const CRATES: [(&str, &[&str]); 39] = [
     (
         "protocols",
         &[
-            "front", "agent", "tools", "executor", "engine", "session", "llm", "config", "skills",
+            "front",
+            "gateway-client",
+            "agent",
+            "tools",
+            "executor",
+            "engine",
+            "session",
+            "llm",
+            "config",
+            "skills",
             "files",
         ],
     ),
@@ -104,7 +113,7 @@ const CRATES: [(&str, &[&str]); 39] = [
     ),
     (
         "gateway-client",
-        &["agent", "executor", "hooks", "engine", "llm", "config", "store", "files"],
+        &["agent", "executor", "hooks", "engine", "session", "llm", "config", "store", "files"],
     ),
     ("host", &["store", "schedule", "sandbox", "exec", "llm", "speech", "files"]),
     (

@@ -1,6 +1,7 @@
 //! Where answers go.
 
 use myclaw_channels::{EMAIL, SOCKET, WEBHOOK};
+use myclaw_session::SessionKey;
 use serde::{Deserialize, Serialize};
 
 /// The channel of the gateway's own clients.
@@ -8,6 +9,8 @@ pub const WEB: &str = "web";
 /// The account of clients with the gateway's own token.
 pub const OWNERS_ACCOUNT: &str = "default";
 
+/// The channel of sessions that other programs run.
+const SESSION: &str = "session";
 /// The channel of routes on which nothing is sent.
 const NOWHERE: &str = "none";
 
@@ -25,8 +28,19 @@ pub struct Route {
 impl Route {
     /// Whether people chat there. The texts of the other channels are letters, payloads, and what the program's own
     /// clients show.
-    pub(crate) fn is_chat(&self) -> bool {
-        ![EMAIL, WEBHOOK, SOCKET, WEB].contains(&&*self.channel)
+    pub fn is_chat(&self) -> bool {
+        ![EMAIL, WEBHOOK, SOCKET, WEB, SESSION, NOWHERE].contains(&&*self.channel)
+    }
+
+    /// The session that another program runs, such as a chat in a terminal.
+    pub fn session(key: &SessionKey) -> Self {
+        let [channel, account, chat] = [SESSION, OWNERS_ACCOUNT, key.as_str()].map(str::to_owned);
+        Self { channel, account, chat }
+    }
+
+    /// The session, if it is a route into one.
+    pub fn as_session(&self) -> Option<SessionKey> {
+        (self.channel == SESSION).then(|| SessionKey::parse(&self.chat).ok()).flatten()
     }
 
     /// A route on which nothing is sent: what is said stays in the session.

@@ -7,6 +7,7 @@
 mod book;
 mod heartbeat;
 mod job;
+mod reminder;
 mod request;
 mod routes;
 mod runner;
@@ -22,7 +23,7 @@ pub use job::{
 pub use request::{CronAction, CronRequest, JobFields, ScheduleFields, WakeMode};
 pub use routes::Routes;
 pub use runner::Runner;
-pub use service::{Asker, CronAnswer, Service};
+pub use service::{Asker, AskingSession, CronAnswer, Service};
 
 #[cfg(test)]
 mod tests;

@@ -45,7 +45,8 @@ impl AskedGateway {
 /// # Errors
 /// Something else answers at the address.
 pub async fn state_of(home: &Home) -> Result<Option<Value>, ClientError> {
-    send(home, None, "GET", "/api/status", None).await.map(AskedGateway::answer)
+    let asked = ask_within(home, None, ("GET", "/api/status"), None, WAIT).await;
+    asked.map(AskedGateway::answer)
 }
 
 /// Sends a request to the gateway of this state directory, if one runs.
@@ -59,15 +60,22 @@ pub async fn ask(
     path: &str,
     body: Option<Value>,
 ) -> Result<AskedGateway, ClientError> {
-    send(home, Some(config), method, path, body).await
+    ask_within(home, Some(config), (method, path), body, WAIT).await
 }
 
-async fn send(
+/// Whether a gateway serves this state directory, by its files: nothing is connected. Blocks for a moment.
+pub fn gateway_runs(home: &Home) -> bool {
+    let is_named = matches!(RunningFile::read(&gateway_directory(home)), Ok(Some(_)));
+    is_named && matches!(SqliteStore::is_open(&store_path(home)), Ok(true))
+}
+
+/// Like [`ask`], with another wait for the answer. Without a config, only a gateway that has written down its address is found.
+pub(crate) async fn ask_within(
     home: &Home,
     config: Option<&Config>,
-    method: &str,
-    path: &str,
+    (method, path): (&str, &str),
     body: Option<Value>,
+    wait: Duration,
 ) -> Result<AskedGateway, ClientError> {
     let directory = gateway_directory(home);
     // Without the gateway, a stranger's program at its address would get its token.
@@ -110,7 +118,7 @@ async fn send(
         let body = response.into_body().collect().await.ok()?.to_bytes();
         Some((status, body))
     };
-    let answer = tokio::time::timeout(WAIT, asking).await;
+    let answer = tokio::time::timeout(wait, asking).await;
     let (status, body) = answer.ok().flatten().ok_or_else(|| other("it gave no answer"))?;
     let value: Result<Value, _> = serde_json::from_slice(&body);
     if status.is_success() {

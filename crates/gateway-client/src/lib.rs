@@ -8,6 +8,7 @@
 //! | `client` | one request and its answer |
 //! | `connection`, `remote`, `tls` | a WebSocket for front-ends, and the encrypted way to it |
 //! | `take_up` | an answer for readers from whom nothing can be taken back |
+//! | `tools` | the tools of the gateway, in its own sessions and in those of other programs |
 //! | `node`, `message` | this machine as a node of a gateway, and the frames that both sides read |
 //!
 //! The gateway uses this crate for what both sides have to agree on. This crate does not know how a gateway works.
@@ -24,8 +25,9 @@ mod running;
 mod take_up;
 pub mod tls;
 mod token;
+mod tools;
 
-pub use client::{AskedGateway, ask, state_of};
+pub use client::{AskedGateway, ask, gateway_runs, state_of};
 pub use connection::{GatewayAddress, GatewaySocket, request_id};
 pub use error::{ClientError, ConnectError};
 pub use node::{NodeOptions, serve_node};
@@ -34,6 +36,7 @@ pub use remote::PlainLink;
 pub use running::RunningFile;
 pub use take_up::{Lacking, TakeUp};
 pub use token::{GatewayToken, token_hash};
+pub use tools::{GatewayToolKind, RemoteCall, RemoteTools, tool_output};
 
 use std::sync::Arc;
 

@@ -31,6 +31,7 @@ mod sessions;
 mod setup;
 mod socket;
 mod strangers;
+mod tools;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -71,7 +72,7 @@ const MOST_SOCKETS: usize = 2_048;
 
 /// What all requests share.
 pub(crate) struct Server {
-    delivery: Arc<Delivery>,
+    pub(crate) delivery: Arc<Delivery>,
     /// The events that clients see.
     hub: Arc<Hub>,
     counting: Arc<Counting>,
@@ -185,6 +186,7 @@ impl Server {
             .merge(security::routes())
             .merge(servers::routes())
             .merge(memory::routes())
+            .merge(tools::routes())
             .merge(schedule::routes(Arc::clone(&self.delivery)))
             .merge(crate::usage::routes(Arc::clone(&self.counting)))
             .route("/v1/responses", post(openai::create))

@@ -1,8 +1,6 @@
 //! The tools that sessions of the gateway have besides those of the config.
 
-mod answer;
 mod call;
-mod cron;
 mod message;
 mod nodes;
 mod process;
@@ -15,15 +13,20 @@ use myclaw_agent::speech::speaker;
 use myclaw_agent::{FrontEndTools, SessionConfig};
 use myclaw_delivery::delivery::Delivery;
 use myclaw_delivery::named_files::NOTE;
-use myclaw_engine::{ProgramRequest, Tool};
+use myclaw_engine::{CallArguments, ProgramRequest, Tool};
+use myclaw_gateway_client::{GatewayToolKind, RemoteCall};
 use myclaw_llm::ToolSchema;
 use myclaw_session::CLI_CHANNEL;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
+use crate::GatewayError;
 use crate::nodes::Nodes;
+use crate::server::Server;
 pub(crate) use call::LateServer;
-use cron::CronTool;
+use call::{Call, CallOrigin};
 use nodes::NodesTool;
-use session::{Kind, SessionTool};
+use session::SessionTool;
 
 /// Makes the tools of a session.
 pub(crate) struct GatewayTools {
@@ -31,7 +34,7 @@ pub(crate) struct GatewayTools {
     nodes: Arc<Nodes>,
     server: LateServer,
     /// Description of each kind for the model. All sessions share it.
-    kinds: [(Kind, Arc<ToolSchema>); Kind::ALL.len()],
+    kinds: [(GatewayToolKind, Arc<ToolSchema>); GatewayToolKind::ALL.len()],
 }
 
 impl GatewayTools {
@@ -40,7 +43,7 @@ impl GatewayTools {
             delivery,
             nodes,
             server,
-            kinds: Kind::ALL.map(|kind| (kind, Arc::new(kind.schema()))),
+            kinds: GatewayToolKind::ALL.map(|kind| (kind, Arc::new(kind.schema()))),
         }
     }
 }
@@ -55,18 +58,19 @@ impl FrontEndTools for GatewayTools {
         let child = self.delivery.upgrade().and_then(|delivery| delivery.children().get(key));
         let depth = child.as_ref().map_or(0, |child| child.depth);
         let rules = session.config.subagents(&session.agent.id);
-        let is_offered = |kind: Kind| match kind {
-            Kind::List | Kind::History | Kind::Send => true,
-            Kind::Spawn | Kind::Subagents | Kind::Agents => depth < rules.max_depth,
-            Kind::Message => child.is_none(),
-            Kind::Voice => child.is_none() && speaker(&session.config).is_some(),
-            Kind::Gateway => session.session_key.parts().channel == CLI_CHANNEL,
+        let is_offered = |kind: GatewayToolKind| match kind {
+            GatewayToolKind::List | GatewayToolKind::History | GatewayToolKind::Send => true,
+            GatewayToolKind::Spawn | GatewayToolKind::Subagents | GatewayToolKind::Agents => {
+                depth < rules.max_depth
+            }
+            GatewayToolKind::Message => child.is_none(),
+            GatewayToolKind::Voice => child.is_none() && speaker(&session.config).is_some(),
+            GatewayToolKind::Cron => session.is_main(),
+            GatewayToolKind::Gateway => session.session_key.parts().channel == CLI_CHANNEL,
         };
         let caller = Arc::new(session.clone());
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if session.is_main() {
-            let agent = session.agent.id.to_string();
-            tools.push(Arc::new(CronTool::new(self.delivery.clone(), agent)));
             tools.push(Arc::new(NodesTool::new(Arc::clone(&self.nodes), session)));
         }
         for kind in self.kinds.iter().filter(|(kind, _)| is_offered(*kind)) {
@@ -92,6 +96,40 @@ impl FrontEndTools for GatewayTools {
         let notes: Vec<String> = [name, theme, files].into_iter().flatten().collect();
         Some(notes.join("\n")).filter(|note| !note.is_empty())
     }
+}
+
+/// Carries out a call of a session that another program runs. Its policy has judged it there.
+pub(crate) async fn answer_elsewhere(
+    server: &Arc<Server>,
+    tool: &str,
+    call: RemoteCall,
+) -> Result<Value, GatewayError> {
+    let kinds = GatewayToolKind::ALL.into_iter().filter(|kind| kind.is_for_other_programs());
+    let found = kinds.map(|kind| (kind, Arc::new(kind.schema()))).find(|(_, it)| it.name == tool);
+    let (kind, schema) = found.ok_or_else(|| {
+        GatewayError::NotFound(format!("there is no tool {tool} for sessions of other programs"))
+    })?;
+    let delivery = &server.delivery;
+    let caller = Arc::new(delivery.session_config(&call.session)?);
+    let late_server: LateServer = Arc::new(Arc::downgrade(server).into());
+    let weak = (Arc::downgrade(delivery), Arc::clone(&late_server));
+    let of_tool = SessionTool::new((kind, schema), weak, Arc::clone(&caller));
+    let arguments = CallArguments::of(&of_tool, call.arguments)
+        .map_err(|problems| GatewayError::Unusable(problems.join("; ")))?;
+    // Fires when the other program gives the call up: its connection ends, and this with it.
+    let cancel = CancellationToken::new();
+    let _given_up = cancel.clone().drop_guard();
+    let call = Call {
+        delivery,
+        server: &late_server,
+        caller: &caller,
+        id: &call.call,
+        turn: call.turn,
+        arguments,
+        cancel: &cancel,
+        origin: CallOrigin::Elsewhere,
+    };
+    call.answer(kind).await
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 use myclaw_agent::subagents::SubagentTools;
 use myclaw_agent::{SessionConfig, engine};
+use myclaw_gateway_client::RemoteTools;
 use tokio_util::sync::CancellationToken;
 
 use super::lines::standard_input;
@@ -73,7 +74,7 @@ async fn serve(
         stop.clone(),
         Arc::new(move |key, event| listener.on_event(key, &event)),
         Some(Arc::new(permissions)),
-        Some(Arc::new(editor)),
+        Some(RemoteTools::with(Some(Arc::new(editor)))),
     );
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use myclaw_agent::subagents::SubagentTools;
 use myclaw_agent::{JobWake, SessionCallback, SessionConfig, SessionEvent, engine};
 use myclaw_engine::{AgentRunEvent, RunEvent};
+use myclaw_gateway_client::RemoteTools;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -108,8 +109,13 @@ async fn serve(
     let approvals = Approvals::new(wire.clone());
     let engine = engine(session_config.home.http_options());
     let approver = Some(Arc::new(approvals.clone()) as _);
-    let (driver, subagents) =
-        SubagentTools::drive(engine, stop.clone(), wire.callback(), approver, None);
+    let (driver, subagents) = SubagentTools::drive(
+        engine,
+        stop.clone(),
+        wire.callback(),
+        approver,
+        Some(RemoteTools::with(None)),
+    );
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
     session_config.wake_for_jobs(JobWake::StartTurn);

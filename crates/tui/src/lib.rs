@@ -7,6 +7,7 @@ use std::sync::Arc;
 use myclaw_agent::subagents::SubagentTools;
 use myclaw_agent::{Foreground, Session, SessionEvent, engine, thinking_difference};
 use myclaw_engine::{Approver, Bound, EventCallback};
+use myclaw_gateway_client::RemoteTools;
 use myclaw_llm::ContentBlock;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -166,8 +167,13 @@ impl Chat {
         };
         let engine = engine(config.home.http_options());
         let events = Arc::new(|_: &_, _: SessionEvent<'_>| {});
-        let (driver, subagents) =
-            SubagentTools::drive(engine, CancellationToken::new(), events, approver, None);
+        let (driver, subagents) = SubagentTools::drive(
+            engine,
+            CancellationToken::new(),
+            events,
+            approver,
+            Some(RemoteTools::with(None)),
+        );
         let session = Session::open(driver, config, &args.options());
         let selection = session.selection().await?;
         announce(&selection, Verbosity::Normal);
@@ -175,6 +181,7 @@ impl Chat {
             note(format_args!("myclaw: {line}"));
         }
         subagents.take_up(&session.config());
+        session.notice_reminders();
         Ok(Self {
             place,
             interrupts,
@@ -208,7 +215,7 @@ impl Chat {
             }
             View::Plain(_) => Source::Lines(Lines::new()),
         };
-        self.tell_what_waits().await?;
+        self.tell_what_waits_at_opening().await?;
         let mut first_failure = None;
         let mut first = Some(first).filter(|first| !first.trim().is_empty());
         loop {

@@ -190,7 +190,7 @@ impl Chat {
                 let name = self.sessions.name_of(self.session.key());
                 self.say(&format!("continuing `{name}`"))?;
                 self.show_end()?;
-                self.tell_what_waits().await
+                self.tell_what_waits_at_opening().await
             }
             Err(error) => self.say(&error.message),
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use myclaw_agent::{Goal, Plan, SessionConfig, is_remark};
+use myclaw_agent::{Goal, Plan, SessionConfig, is_remark, is_reminder};
 use myclaw_engine::Mode;
 use myclaw_session::{Role, TranscriptMessage};
 
@@ -121,6 +121,15 @@ impl Chat {
             put_line(&paint.paint(style, &truncated(&line, size.columns - 1)))?;
         }
         put_line("")
+    }
+
+    /// The same when a session is opened.
+    pub(super) async fn tell_what_waits_at_opening(&self) -> Result<(), CliError> {
+        // A turn begins by itself for reminders, and takes everything.
+        match self.session.pending().await?.iter().any(is_reminder) {
+            true => Ok(()),
+            false => self.tell_what_waits().await,
+        }
     }
 
     /// Prints how many messages an earlier turn left unanswered, if input is interactive.

@@ -1,18 +1,14 @@
 //! How a sub-agent works, and how its result reaches its parent.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use myclaw_engine::{AgentRunEvent, AnswerSearch, EventCallback, TakenState};
+use myclaw_engine::{AgentRunEvent, EventCallback, TakenState};
 use myclaw_files::now_ms;
 use myclaw_llm::Usage;
 use myclaw_llm::outside::plain_name;
-use myclaw_session::{
-    EntryId, Keeper, MessageSearch, QueuedKind, QueuedMessage, SessionError, SessionKey, Sessions,
-    TranscriptMessage,
-};
+use myclaw_session::{SessionError, SessionKey, Sessions};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -21,14 +17,13 @@ use super::words::{Ending, result_text, task_text};
 use super::{Running, SubagentTools};
 use crate::blocking::blocking;
 use crate::declarations::declaration_of;
+use crate::once::{SearchOfOne, message, put_once};
 use crate::session::{Foreground, Handover, Session};
 use crate::worktrees::{RemoveUnused, Repository};
 use crate::{AgentError, Driver, SessionConfig, SessionOptions};
 
 /// Most characters of a line about what a sub-agent does.
 const MOST_LINE_CHARS: usize = 160;
-/// By how much a clock may have been set back since a sub-agent began.
-const CLOCK_MARGIN_MS: u64 = 24 * 3_600 * 1_000;
 
 /// The end of a sub-agent.
 #[derive(Debug)]
@@ -293,17 +288,6 @@ fn watched(running: &Arc<Running>, usage: Arc<Mutex<Usage>>) -> EventCallback {
     })
 }
 
-fn message(id: EntryId, content: String) -> QueuedMessage {
-    QueuedMessage {
-        id,
-        kind: QueuedKind::FollowUp,
-        content,
-        ts: now_ms(),
-        meta: None,
-        keeper: Keeper::Inbox,
-    }
-}
-
 /// Puts the result into the parent's inbox, unless it is there, or in the log. Blocks.
 fn put(
     sessions: &dyn Sessions,
@@ -311,61 +295,15 @@ fn put(
     child: &Child,
     text: &str,
 ) -> Result<(), SessionError> {
-    let mut search = Search::new(child.result_id(), child);
-    sessions.whereabouts(parent, &mut search)?;
-    match search.is_there() {
-        true => Ok(()),
-        false => sessions.inbox(parent).push(&message(child.result_id(), text.to_owned())),
-    }
+    put_once(sessions, parent, &message(child.result_id(), text.to_owned()), child.started_at)
 }
 
 /// The answer to the task, if the sub-agent has given it. Blocks.
 fn answer_of(sessions: &dyn Sessions, child: &Child) -> Result<Option<String>, SessionError> {
-    let mut search = Search::new(child.task_id(), child);
+    let mut search = SearchOfOne::new(child.task_id(), child.started_at);
     sessions.whereabouts(&child.session, &mut search)?;
     Ok(match search.answers.into_found().remove(&child.task_id()) {
         Some(TakenState::Answered { text, .. }) => Some(text),
         _ => None,
     })
-}
-
-/// The search for a message that is no older than a sub-agent.
-struct Search {
-    id: EntryId,
-    since: u64,
-    waits: bool,
-    answers: AnswerSearch,
-}
-
-impl Search {
-    fn new(id: EntryId, child: &Child) -> Self {
-        let since = child.started_at.saturating_sub(CLOCK_MARGIN_MS);
-        Self { id, since, waits: false, answers: AnswerSearch::new([id]) }
-    }
-
-    fn is_there(&self) -> bool {
-        self.waits || self.answers.has_found(self.id)
-    }
-}
-
-impl MessageSearch for Search {
-    fn waiting(&mut self, pending: &[QueuedMessage]) -> ControlFlow<()> {
-        self.waits = pending
-            .iter()
-            .any(|message| message.id == self.id || message.id == self.id.of_remains());
-        ControlFlow::Continue(())
-    }
-
-    fn row(&mut self, row: TranscriptMessage) -> ControlFlow<()> {
-        let ts = row.ts;
-        self.answers.row(row);
-        match self.answers.is_complete() || (ts != 0 && ts < self.since) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    }
-
-    fn has_found(&self, id: EntryId) -> bool {
-        self.answers.has_found(id)
-    }
 }

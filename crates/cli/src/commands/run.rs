@@ -12,6 +12,7 @@ use myclaw_agent::{Driver, Goal, RunOptions, Selection, SessionConfig, SessionEv
 use myclaw_config::ToolRules;
 use myclaw_engine::{EventCallback, RunParams, RunResult};
 use myclaw_files::OwnedDirectory;
+use myclaw_gateway_client::RemoteTools;
 use myclaw_llm::{ContentBlock, ThinkingLevel};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -134,8 +135,13 @@ fn run_turn(
         let approver = TerminalApprover::on_terminal(output);
         let engine = engine(config.home.http_options());
         let events = Arc::new(|_: &_, _: SessionEvent<'_>| {});
-        let (driver, _subagents) =
-            SubagentTools::drive(engine, cancel.child_token(), events, approver, None);
+        let (driver, _subagents) = SubagentTools::drive(
+            engine,
+            cancel.child_token(),
+            events,
+            approver,
+            Some(RemoteTools::with(None)),
+        );
         let selection = config.select_model(args.session.model.as_deref()).await?;
         announce(&selection, verbosity);
         let place = config.working_directory();
@@ -241,6 +247,7 @@ impl Turns<'_> {
             thinking: self.thinking,
             cancel: self.cancel.clone(),
             on_event: Some(Arc::clone(self.on_event)),
+            note: driver.note_for(config),
             ..config.run_params(selection, added).await?
         };
         let cancel = self.cancel.clone();

@@ -43,6 +43,7 @@ mod openai_tools;
 mod pages;
 mod processes;
 mod reload;
+mod reminders;
 mod restart;
 mod service;
 mod session_tools;

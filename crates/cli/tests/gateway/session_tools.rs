@@ -6,7 +6,7 @@ use super::subagents::{news, offered, settle};
 use super::*;
 
 /// A model that calls the tool that the message names, as `call NAME {...}`, and then repeats the result.
-fn obedient() -> Script {
+pub(super) fn obedient() -> Script {
     shared(|request, number| {
         let text = news(request);
         if text.contains("tool_result") {
@@ -33,7 +33,7 @@ fn ordered(request: &RecordedRequest) -> Option<(String, Value)> {
 }
 
 impl Bench {
-    fn obedient() -> Self {
+    pub(super) fn obedient() -> Self {
         let bench = Self::new(obedient());
         bench.unconfined(|_| {});
         bench

@@ -78,7 +78,10 @@ impl Delivery {
     }
 
     /// The key of an agent's main session.
-    pub(crate) fn main_session(&self, agent: &str) -> Result<String, DeliveryError> {
+    ///
+    /// # Errors
+    /// The id of the agent cannot be used.
+    pub fn main_session(&self, agent: &str) -> Result<String, DeliveryError> {
         let key = SessionKey::parse_for_agent(agent, MAIN_SESSION);
         key.map(|key| key.as_str().to_owned())
             .map_err(|error| DeliveryError::Internal(error.to_string()))

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use myclaw_schedule::{Schedule, write_duration};
+use myclaw_session::SessionKey;
 use serde::{Deserialize, Serialize};
 
 use crate::route::Route;
@@ -212,6 +213,14 @@ impl Job {
     /// Whether the config makes it, and not somebody.
     pub(super) fn is_heartbeat(&self) -> bool {
         self.work == JobWork::Heartbeat
+    }
+
+    /// The session of another program in which it appears, if it does.
+    pub(super) fn session(&self) -> Option<SessionKey> {
+        match &self.work {
+            JobWork::Message { delivery: Destination::Chat(route), .. } => route.as_session(),
+            _ => None,
+        }
     }
 
     /// Whether its single time is past and was dealt with, so that it is not due any more.

@@ -317,6 +317,14 @@ impl JobFields {
             if let Some(value) = &self.delivery {
                 *delivery = destination(value)?;
             }
+            if let Destination::Chat(route) = delivery
+                && route.as_session().is_some()
+                && *target == Target::Isolated
+            {
+                return Err(unusable(
+                    "a job with a session of its own cannot appear in another one; set `delivery` to \"last\" or \"none\"",
+                ));
+            }
         }
         Ok(())
     }

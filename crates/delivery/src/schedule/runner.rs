@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use super::book::{Book, Claimed, Replan, StoredJob};
 use super::heartbeat::{PROMPT, has_nothing_to_do};
 use super::job::{Destination, Job, JobWork, Missed, Occurrence, OccurrenceState, Outcome, Target};
+use super::reminder::scheduled_text;
 use crate::DeliveryError;
 use crate::delivery::Delivery;
 use crate::route::Route;
@@ -41,8 +42,8 @@ const SAID_CHARS: usize = 200;
 
 /// Runs jobs and heartbeats.
 pub struct Runner {
-    book: Arc<Book>,
-    delivery: Arc<Delivery>,
+    pub(super) book: Arc<Book>,
+    pub(super) delivery: Arc<Delivery>,
     clock: Arc<dyn Clock>,
     slots: Arc<Semaphore>,
     /// Wakes the wait for the next due time when there is room, or another config.
@@ -188,6 +189,10 @@ impl Runner {
                 return Ok(None);
             }
         };
+        if let Some(session) = job.session() {
+            self.remind(claimed, job, session, (until, now)).await?;
+            return Ok(None);
+        }
         let heartbeat = match job.is_heartbeat() {
             true => self.delivery.config().heartbeat(&AgentId::new(&job.agent)),
             false => None,
@@ -273,7 +278,7 @@ impl Runner {
                     Target::Main => main.clone(),
                     Target::Isolated => self.delivery.job_session(&job.agent, &job.id),
                 };
-                let text = format!("[Scheduled message \"{}\"]\n{text}", job.name);
+                let text = scheduled_text(job, text);
                 (text, session, self.route(delivery, &main).await?, Occasion::Job)
             }
         };

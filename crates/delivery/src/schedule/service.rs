@@ -1,6 +1,7 @@
 //! Answers requests: the same for the command line, programs and the tool.
 
 use myclaw_config::Config;
+use myclaw_session::SessionKey;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -9,6 +10,7 @@ use super::job::{Destination, Job, JobWork};
 use super::request::{CronAction, CronRequest, JobFields, WakeMode, unusable};
 use super::routes::Routes;
 use crate::DeliveryError;
+use crate::route::Route;
 
 /// Most notes that wait for a heartbeat, and most bytes of one.
 const MOST_NOTES: usize = 20;
@@ -22,7 +24,16 @@ pub enum Asker {
     /// The owner, who may do everything.
     Owner,
     /// An agent, which sees its own jobs only, and whose answers go only to where people have written from.
-    Agent(String),
+    Agent(AskingSession),
+}
+
+/// A session in which an agent asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskingSession {
+    /// The agent.
+    pub agent: String,
+    /// The session, if another program runs it: what is asked for there appears there.
+    pub appears_in: Option<SessionKey>,
 }
 
 /// What a request is answered from.
@@ -99,8 +110,13 @@ impl Service<'_> {
     }
 
     async fn add(&self, mut fields: JobFields) -> Result<Value, DeliveryError> {
-        if let Asker::Agent(agent) = &self.asker {
-            fields.agent.get_or_insert_with(|| agent.clone());
+        if let Asker::Agent(asking) = &self.asker {
+            fields.agent.get_or_insert_with(|| asking.agent.clone());
+            if let Some(session) = &asking.appears_in
+                && fields.target.is_none()
+            {
+                fields.delivery.get_or_insert_with(|| json!(Route::session(session)));
+            }
         }
         let tz = fields.schedule.clone().unwrap_or_default().tz(self.config);
         let job = fields.job(self.config, self.now)?;
@@ -134,13 +150,16 @@ impl Service<'_> {
 
     /// Refuses what the asker may not set.
     async fn check(&self, job: &Job) -> Result<(), DeliveryError> {
-        let Asker::Agent(agent) = &self.asker else { return Ok(()) };
+        let Asker::Agent(AskingSession { agent, appears_in }) = &self.asker else {
+            return Ok(());
+        };
         if job.agent != *agent {
             return Err(unusable(format!(
                 "the agent {agent} has only jobs of its own; leave `agent` out"
             )));
         }
         if let JobWork::Message { delivery: Destination::Chat(route), .. } = &job.work
+            && (route.as_session().is_none() || route.as_session() != *appears_in)
             && !self.routes.known().await?.contains(route)
         {
             return Err(unusable(
@@ -159,7 +178,7 @@ impl Service<'_> {
         }
         let agent = match &self.asker {
             Asker::Owner => self.config.default_agent_id().to_string(),
-            Asker::Agent(agent) => agent.clone(),
+            Asker::Agent(asking) => asking.agent.clone(),
         };
         if request.mode.unwrap_or_default() == WakeMode::Now {
             return Ok(CronAnswer::Tell { agent, text });
@@ -183,8 +202,8 @@ impl Service<'_> {
     /// The jobs that the asker may see.
     async fn visible(&self) -> Result<Vec<Job>, DeliveryError> {
         let mut jobs = self.book.jobs().await?;
-        if let Asker::Agent(agent) = &self.asker {
-            jobs.retain(|job| job.agent == *agent);
+        if let Asker::Agent(asking) = &self.asker {
+            jobs.retain(|job| job.agent == asking.agent);
         }
         Ok(jobs)
     }
@@ -224,6 +243,10 @@ impl Service<'_> {
 fn planned(job: &Job, tz: &str) -> Result<Value, DeliveryError> {
     let mut value = found(job)?;
     value["understood"] = json!(job.schedule.understood(job.next, tz));
+    if job.session().is_some() {
+        value["appears"] =
+            json!("in this session: at once where it is open, else when it is opened");
+    }
     Ok(value)
 }
 

@@ -69,6 +69,7 @@ const ROUTES: &[(&str, &str, Needs)] = &[
     ("GET", "/api/usage", Needs::See),
     ("GET", "/api/cron", Needs::See),
     ("POST", "/api/cron", Needs::Talk),
+    ("POST", "/api/tools/{tool}", Needs::Own),
     ("GET", "/v1/models", Needs::See),
     ("POST", "/v1/chat/completions", Needs::Talk),
     ("POST", "/v1/responses", Needs::Talk),

@@ -6,10 +6,11 @@ use myclaw_config::OtherChats;
 use myclaw_delivery::delivery::{ChatPlace, SpeakCall, Speech};
 use myclaw_delivery::route::Route;
 use myclaw_delivery::rows::{Act, ActOn, PartState};
+use myclaw_session::SessionKey;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::call::Call;
+use super::call::{Call, CallOrigin};
 use crate::GatewayError;
 
 /// Longest question of a poll, and longest answer to choose, in characters (Bot API, sendPoll).
@@ -49,35 +50,6 @@ struct Arguments {
     to: Option<String>,
 }
 
-/// The properties of the arguments. There is no place for an address: chats are named by their sessions.
-pub(super) fn parameters(session: &Value) -> Value {
-    let mut to = session.clone();
-    to["description"] = json!(
-        "Another chat, by the key of its session, if the config allows it; see sessions_list"
-    );
-    json!({
-        "action": {"type": "string", "enum": ["send", "reply", "react", "edit", "unsend", "poll"]},
-        "text": {"type": "string", "description": "What it says, in Markdown (send, reply, edit)"},
-        "files": {
-            "type": "array", "items": {"type": "string"},
-            "description": "Paths of files of the working directory (send, reply)"
-        },
-        "emoji": {"type": "string", "description": "One emoji (react)"},
-        "messageId": {
-            "type": "string",
-            "description": "An id that this tool returned (edit, unsend; also reply, react, where the default is the \
-                            person's newest message)"
-        },
-        "question": {"type": "string", "description": "At most 300 characters (poll)"},
-        "options": {
-            "type": "array", "items": {"type": "string"},
-            "description": "2 to 10 answers of at most 100 characters (poll)"
-        },
-        "several": {"type": "boolean", "description": "Whether people may choose several answers (poll)"},
-        "to": to
-    })
-}
-
 /// The arguments of `send_voice`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -90,14 +62,6 @@ struct VoiceArguments {
 /// The id under which the text of a voice message is sent that could not be spoken.
 pub(super) fn text_of(call: &str) -> String {
     format!("{call}/text")
-}
-
-/// The properties of the arguments of `send_voice`.
-pub(super) fn voice_parameters() -> Value {
-    json!({
-        "text": {"type": "string", "description": "What is said, in plain sentences without Markdown"},
-        "voice": {"type": "string", "description": "Name of a voice, if the person wants a certain one"}
-    })
 }
 
 impl Call<'_> {
@@ -169,6 +133,9 @@ impl Call<'_> {
     /// The chat that is meant: that of the present turn, or that of another session.
     async fn place(&self, to: Option<&str>) -> Result<ChatPlace, GatewayError> {
         let Some(to) = to else {
+            if self.origin == CallOrigin::Elsewhere {
+                return self.chat_of_owner().await;
+            }
             return Ok(self.delivery.current_place(self.caller.session_key.as_str()).await?);
         };
         let key = self.reachable(to).await?;
@@ -180,6 +147,20 @@ impl Call<'_> {
         let route = route.filter(Route::leads_somewhere).ok_or_else(|| {
             unusable(format!("nobody has written to the session {to} from a chat yet"))
         })?;
+        self.delivery.check_may_write(&key, &route)?;
+        Ok(ChatPlace { route, newest: None })
+    }
+
+    /// The chat from which the owner wrote to the main session last: a terminal is no chat.
+    async fn chat_of_owner(&self) -> Result<ChatPlace, GatewayError> {
+        let main = self.delivery.main_session(self.caller.agent.id.as_str())?;
+        let last = self.delivery.routes().last(&main).await?;
+        let route = last.filter(Route::is_chat).ok_or_else(|| {
+            unusable(
+                "nobody has written to the main session from a chat yet; say it in your answer",
+            )
+        })?;
+        let key = SessionKey::parse(&main).map_err(|error| unusable(error.to_string()))?;
         self.delivery.check_may_write(&key, &route)?;
         Ok(ChatPlace { route, newest: None })
     }

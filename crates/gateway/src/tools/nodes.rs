@@ -13,12 +13,12 @@ use myclaw_engine::{
 };
 use myclaw_files::{Access, Durability, SharedDirectory, create_private_directory};
 use myclaw_gateway_client::message::{MAX_FILE_BYTES, NodeContent};
+use myclaw_gateway_client::tool_output;
 use myclaw_llm::{ContentBlock, ToolSchema};
 use myclaw_tools::picture_from_base64;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::output;
 use crate::GatewayError;
 use crate::devices::{DeviceChange, Scope};
 use crate::nodes::Nodes;
@@ -108,13 +108,13 @@ impl NodesTool {
         let nodes = &self.nodes;
         let node = || given.node.clone().ok_or_else(|| lacks("node"));
         match given.action {
-            Action::Status => Ok(output(&nodes.listed())),
-            Action::Describe => Ok(output(&nodes.described(&nodes.named(&node()?)?))),
+            Action::Status => Ok(tool_output(&nodes.listed())),
+            Action::Describe => Ok(tool_output(&nodes.described(&nodes.named(&node()?)?))),
             Action::Pending => {
                 let mut waiting = nodes.devices.list();
                 waiting.retain(|device| device.scope == Scope::Node && device.is_pending());
                 let shown: Vec<Value> = waiting.iter().map(crate::devices::Device::shown).collect();
-                Ok(output(&json!({"pending": shown})))
+                Ok(tool_output(&json!({"pending": shown})))
             }
             Action::Approve | Action::Reject => {
                 let id = given.request_id.clone().or_else(|| given.node.clone());
@@ -124,7 +124,7 @@ impl NodesTool {
                     _ => DeviceChange::Deny,
                 };
                 let (_, shown) = nodes.devices.change(change, &waiting.id).await?;
-                Ok(output(&shown))
+                Ok(tool_output(&shown))
             }
             _ => {
                 let (capability, parameters) = request(&given)?;

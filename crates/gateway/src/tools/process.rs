@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use myclaw_agent::{ConfigProposal, Home};
 use myclaw_config::{ConfigPath, MASKED, schema_outline};
-use myclaw_engine::{CallArguments, ToolError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -36,12 +35,6 @@ struct Arguments {
     _version: Option<String>,
     #[serde(rename = "changes")]
     _changes: Option<Value>,
-}
-
-/// Whether a call changes the config.
-pub(super) fn changes_config(arguments: &CallArguments) -> Result<bool, ToolError> {
-    let Arguments { action, .. } = arguments.parse()?;
-    Ok(matches!(action, Action::Change))
 }
 
 impl Call<'_> {

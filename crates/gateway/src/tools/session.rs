@@ -1,4 +1,4 @@
-//! The tools that a session uses on behalf of itself: what they are called, and who answers them.
+//! The tools that a session of the gateway uses on behalf of itself.
 
 use std::sync::{Arc, Weak};
 
@@ -6,33 +6,18 @@ use futures_util::future::BoxFuture;
 use myclaw_agent::SessionConfig;
 use myclaw_delivery::delivery::Delivery;
 use myclaw_engine::{
-    About, CallArguments, CallEffect, CallSubject, Power, Powers, SharedSchemas, Tool, ToolContext,
-    ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
+    CallArguments, CallSubject, SharedSchemas, Tool, ToolAliases, ToolContext, ToolDeclaration,
+    ToolError, ToolInvocation, ToolOutput,
 };
+use myclaw_gateway_client::{GatewayToolKind, tool_output};
 use myclaw_llm::{ToolCall, ToolSchema};
-use serde_json::{Value, json};
 
-use super::answer::{output, running};
-use super::call::{Call, LateServer};
+use super::call::{Call, CallOrigin, LateServer};
 use super::message::text_of;
-
-/// Which tool it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Spawn,
-    Subagents,
-    Agents,
-    List,
-    History,
-    Send,
-    Message,
-    Voice,
-    Gateway,
-}
 
 /// One of the tools, for one session.
 pub(super) struct SessionTool {
-    kind: Kind,
+    kind: GatewayToolKind,
     schema: Arc<ToolSchema>,
     delivery: Weak<Delivery>,
     server: LateServer,
@@ -41,11 +26,11 @@ pub(super) struct SessionTool {
 
 impl SessionTool {
     pub(super) fn new(
-        (kind, mut schema): (Kind, Arc<ToolSchema>),
+        (kind, mut schema): (GatewayToolKind, Arc<ToolSchema>),
         (delivery, server): (Weak<Delivery>, LateServer),
         caller: Arc<SessionConfig>,
     ) -> Self {
-        if kind == Kind::Message
+        if kind == GatewayToolKind::Message
             && let Some(delivery) = delivery.upgrade()
         {
             static SCHEMAS: SharedSchemas<String> = SharedSchemas::new();
@@ -69,29 +54,16 @@ impl Tool for SessionTool {
         self.kind.declaration()
     }
 
+    fn aliases(&self) -> ToolAliases {
+        self.kind.aliases()
+    }
+
     fn subject(
         &self,
         arguments: &CallArguments,
         _: &ToolContext,
     ) -> Result<CallSubject, ToolError> {
-        let subject = CallSubject::of(arguments);
-        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-        Ok(match self.kind {
-            Kind::Send => {
-                let to = text("session").unwrap_or_default();
-                subject.with(CallEffect::Message(to.to_owned()))
-            }
-            Kind::Message | Kind::Voice => {
-                let to = text("to").unwrap_or("the chat of this turn");
-                subject.with(CallEffect::Message(to.to_owned()))
-            }
-            // What a sub-agent does is judged when it does it.
-            Kind::Spawn | Kind::Subagents | Kind::Agents | Kind::List | Kind::History => subject,
-            Kind::Gateway => match super::process::changes_config(arguments)? {
-                true => subject.with(CallEffect::ChangeConfig),
-                false => subject,
-            },
-        })
+        Ok(self.kind.subject(arguments))
     }
 
     fn execute<'a>(
@@ -99,7 +71,9 @@ impl Tool for SessionTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let delivery = running(&self.delivery)?;
+            let delivery = self.delivery.upgrade().ok_or_else(|| {
+                ToolError::Failed("the gateway is about to stop; try again later".to_owned())
+            })?;
             let call = Call {
                 delivery: &delivery,
                 server: &self.server,
@@ -108,23 +82,16 @@ impl Tool for SessionTool {
                 turn: invocation.context.turn.to_string(),
                 arguments: invocation.call.arguments.clone(),
                 cancel: &invocation.cancel,
+                origin: CallOrigin::Own,
             };
-            let answer = match self.kind {
-                Kind::Spawn => call.spawn().await,
-                Kind::Subagents => call.subagents().await,
-                Kind::Agents => call.agents(),
-                Kind::List => call.list().await,
-                Kind::History => call.history().await,
-                Kind::Send => call.send().await,
-                Kind::Message => call.message().await,
-                Kind::Voice => call.voice().await,
-                Kind::Gateway => call.gateway().await,
-            };
-            let value = answer.map_err(|error| ToolError::Failed(error.to_string()))?;
+            let value = call
+                .answer(self.kind)
+                .await
+                .map_err(|error| ToolError::Failed(error.to_string()))?;
             if invocation.cancel.is_cancelled() {
                 return Err(ToolError::Aborted("aborted while it waited".to_owned()));
             }
-            Ok(output(&value))
+            Ok(tool_output(&value))
         })
     }
 
@@ -138,167 +105,18 @@ impl Tool for SessionTool {
             let delivery = self.delivery.upgrade()?;
             let session = self.caller.session_key.as_str();
             let known = match self.kind {
-                Kind::Message => delivery.spoken(session, &call.id, asked_at).await,
-                Kind::Voice => match delivery.spoken(session, &text_of(&call.id), asked_at).await {
-                    Ok(None) => delivery.spoken(session, &call.id, asked_at).await,
-                    as_text => as_text,
-                },
-                Kind::Gateway => delivery.restarted(session, &call.id, asked_at).await,
+                GatewayToolKind::Message => delivery.spoken(session, &call.id, asked_at).await,
+                GatewayToolKind::Voice => {
+                    match delivery.spoken(session, &text_of(&call.id), asked_at).await {
+                        Ok(None) => delivery.spoken(session, &call.id, asked_at).await,
+                        as_text => as_text,
+                    }
+                }
+                GatewayToolKind::Gateway => delivery.restarted(session, &call.id, asked_at).await,
                 _ => Ok(None),
             };
             // Without it the model learns that the call was interrupted.
-            known.ok().flatten().map(|value| output(&value))
+            known.ok().flatten().map(|value| tool_output(&value))
         })
     }
-}
-
-impl Kind {
-    /// All of them, in the order in which the model sees them.
-    pub(super) const ALL: [Self; 9] = [
-        Self::List,
-        Self::History,
-        Self::Send,
-        Self::Spawn,
-        Self::Subagents,
-        Self::Agents,
-        Self::Message,
-        Self::Voice,
-        Self::Gateway,
-    ];
-
-    pub(super) fn declaration(self) -> ToolDeclaration {
-        let (title, group, powers): (_, _, &[Power]) = match self {
-            Self::Spawn => ("Start a sub-agent", ToolGroup::Sessions, &[Power::ChangesState]),
-            Self::Subagents => {
-                ("Attend to sub-agents", ToolGroup::Sessions, &[Power::ChangesState])
-            }
-            Self::Agents => ("List agents", ToolGroup::Sessions, &[]),
-            Self::List => ("List sessions", ToolGroup::Sessions, &[]),
-            Self::History => ("Read a session", ToolGroup::Sessions, &[]),
-            Self::Send => ("Write to a session", ToolGroup::Sessions, &[Power::SendsMessages]),
-            Self::Message => {
-                ("Send a message", ToolGroup::Messaging, &[Power::SendsMessages, Power::ReadsFiles])
-            }
-            Self::Voice => ("Send a voice message", ToolGroup::Messaging, &[Power::SendsMessages]),
-            Self::Gateway => ("Manage the gateway", ToolGroup::Automation, &[Power::ChangesState]),
-        };
-        ToolDeclaration {
-            title,
-            kind: ToolKind::Other,
-            about: About::Nothing,
-            group: Some(group),
-            powers: Powers::of(powers),
-            place: WorkPlace::Here,
-        }
-    }
-
-    /// Its description for the model, the same in all sessions.
-    pub(super) fn schema(self) -> ToolSchema {
-        let (name, description) = self.text();
-        let description = description.trim().to_owned();
-        ToolSchema { name: name.to_owned(), description, parameters: self.parameters() }
-    }
-
-    fn text(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Spawn => ("sessions_spawn", include_str!("session/spawn.md")),
-            Self::Subagents => ("subagents", include_str!("session/subagents.md")),
-            Self::Agents => ("agents_list", include_str!("session/agents.md")),
-            Self::List => ("sessions_list", include_str!("session/list.md")),
-            Self::History => ("sessions_history", include_str!("session/history.md")),
-            Self::Send => ("sessions_send", include_str!("session/send.md")),
-            Self::Message => ("message", include_str!("session/message.md")),
-            Self::Voice => ("send_voice", include_str!("session/voice.md")),
-            Self::Gateway => ("gateway", include_str!("session/gateway.md")),
-        }
-    }
-
-    fn parameters(self) -> Value {
-        let session = json!({"type": "string", "description": "Key or name of the session"});
-        let (properties, required) = match self {
-            Self::Spawn => (
-                json!({
-                    "task": {"type": "string", "description": "What is to be done, with everything it needs to know"},
-                    "label": {"type": "string", "description": "A short name"},
-                    "agentId": {"type": "string", "description": "Another agent; see agents_list"},
-                    "model": {"type": "string", "description": "provider/model, if not the usual one"},
-                    "thinking": {
-                        "type": "string",
-                        "enum": ["off", "minimal", "low", "medium", "high", "xhigh"]
-                    },
-                    "runTimeoutSeconds": {"type": "integer", "minimum": 1, "description": "When it is stopped"}
-                }),
-                vec!["task"],
-            ),
-            Self::Subagents => (
-                json!({
-                    "action": {"type": "string", "enum": ["list", "stop"]},
-                    "session": {"type": "string", "description": "Key of its session, or its label (stop)"}
-                }),
-                vec!["action"],
-            ),
-            Self::Agents => (json!({}), Vec::new()),
-            Self::List => (
-                json!({
-                    "limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "Default: 20"},
-                    "activeMinutes": {"type": "integer", "minimum": 1, "description": "Only those that changed since"}
-                }),
-                Vec::new(),
-            ),
-            Self::History => (
-                json!({
-                    "session": session,
-                    "limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "Default: 20"},
-                    "before": {"type": "string", "description": "Id of a message: only older ones"},
-                    "includeTools": {"type": "boolean", "description": "Also the results of tools"}
-                }),
-                vec!["session"],
-            ),
-            Self::Send => (
-                json!({
-                    "session": session,
-                    "message": {"type": "string"},
-                    "timeoutSeconds": {
-                        "type": "integer", "minimum": 0, "maximum": 600,
-                        "description": "How long you wait for the reply; default 30, 0 for not at all"
-                    }
-                }),
-                vec!["session", "message"],
-            ),
-            Self::Message => (super::message::parameters(&session), vec!["action"]),
-            Self::Voice => (super::message::voice_parameters(), vec!["text"]),
-            Self::Gateway => (gateway_parameters(), vec!["action"]),
-        };
-        json!({
-            "type": "object",
-            "properties": properties,
-            "required": required,
-            "additionalProperties": false
-        })
-    }
-}
-
-fn gateway_parameters() -> Value {
-    json!({
-        "action": {
-            "type": "string",
-            "enum": ["status", "restart", "config", "schema", "change"]
-        },
-        "path": {"type": "string", "description": "Such as tools.exec or agents.list[0] (config, schema); default: everything"},
-        "version": {"type": "string", "description": "That of the file which you have read (change)"},
-        "changes": {
-            "type": "array",
-            "description": "What is to be changed (change)",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "op": {"type": "string", "enum": ["set", "unset", "append"]},
-                    "path": {"type": "string"},
-                    "value": {"description": "The new value (set, append)"}
-                },
-                "required": ["op", "path"],
-                "additionalProperties": false
-            }
-        }
-    })
 }

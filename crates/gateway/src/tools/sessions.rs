@@ -243,7 +243,7 @@ impl Call<'_> {
         if is_begun { Ok(key) } else { Err(unknown()) }
     }
 
-    async fn with_sessions<T: Send + 'static>(
+    pub(super) async fn with_sessions<T: Send + 'static>(
         &self,
         work: impl FnOnce(&dyn Catalog) -> Result<T, GatewayError> + Send + 'static,
     ) -> Result<T, GatewayError> {

@@ -4,7 +4,7 @@ use myclaw_agent::declaration_of;
 use myclaw_agent::permissions::{canonical_tool_name, group_members, group_names, known_tools};
 use myclaw_engine::{ToolDeclaration, ToolGroup};
 
-use super::session::Kind;
+use myclaw_gateway_client::GatewayToolKind;
 
 /// Names of tools that the rules know and that no session of a gateway has.
 const ABSENT: [&str; 4] = ["canvas", "session_status", "ask_boss", "run_workflow"];
@@ -26,12 +26,11 @@ fn name_of(group: ToolGroup) -> &'static str {
 
 /// What each tool of a session says of itself.
 fn declared() -> BTreeMap<String, ToolDeclaration> {
-    let mut declared: BTreeMap<String, ToolDeclaration> = Kind::ALL
+    let mut declared: BTreeMap<String, ToolDeclaration> = GatewayToolKind::ALL
         .into_iter()
         .map(|kind| (canonical_tool_name(&kind.schema().name), kind.declaration()))
         .collect();
     declared.insert("nodes".to_owned(), super::nodes::DECLARATION);
-    declared.insert("cron".to_owned(), super::cron::DECLARATION);
     for name in known_tools().iter().chain(&["bash"]) {
         let known = declaration_of(name);
         if known != ToolDeclaration::UNKNOWN {

@@ -70,6 +70,7 @@ impl Controller {
     ) -> Self {
         let options = args.options();
         let current = Session::open(Arc::clone(&driver), session_config.clone(), &options);
+        current.notice_reminders();
         Self {
             sessions: Sessions::of_agent(&session_config),
             open: HashMap::from([(current.key().clone(), Arc::clone(&current))]),
@@ -258,6 +259,7 @@ impl Controller {
             session_config.directory = None;
         }
         let session = Session::open(Arc::clone(&self.driver), session_config, &self.options);
+        session.notice_reminders();
         self.open.insert(key.clone(), Arc::clone(&session));
         Ok(session)
     }

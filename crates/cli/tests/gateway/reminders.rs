@@ -1,0 +1,219 @@
+//! The tools of the gateway in sessions that other programs run, and reminders that appear in them.
+
+use myclaw_testkit::{ChildOutput, Terminal};
+
+use super::subagents::offered;
+use super::*;
+
+/// Tools that the gateway carries out.
+const TOOLS: [&str; 5] = ["cron", "sessions_list", "sessions_history", "sessions_send", "message"];
+
+/// The message that makes the model call `cron` with a job that is due soon.
+fn remind(text: &str) -> String {
+    let job = json!({"name": "Ring", "schedule": {"at": "1s"}, "message": text});
+    format!("call cron {}", json!({"action": "add", "job": job}))
+}
+
+impl Bench {
+    /// `myclaw run` in a session; gives what it printed.
+    fn ask(&self, session: &str, options: &[&str], message: &str) -> ChildOutput {
+        let mut whole = vec!["run", "--session", session];
+        whole.extend(options);
+        whole.push(message);
+        self.myclaw(&whole)
+    }
+
+    /// The last result of a tool in a session.
+    fn last_result(&self, session: &str) -> String {
+        let rows = self.rows(session);
+        let result = rows.iter().rev().find(|row| row["role"] == "tool").expect("a result");
+        result["content"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A program of the owner with its standard input open.
+    fn program(&self, arguments: &[&str]) -> RunningChild {
+        let mut command = self.home.command(env!("CARGO_BIN_EXE_myclaw"));
+        RunningChild::spawn_piped(command.args(arguments))
+    }
+
+    /// How many messages about due jobs a session has taken.
+    fn reminded(&self, session: &str) -> usize {
+        let rows = self.rows(session);
+        let is_one = |row: &&Value| {
+            row["role"] == "user" && row["content"].to_string().contains("[Scheduled message")
+        };
+        rows.iter().filter(is_one).count()
+    }
+
+    fn offered_last(&self) -> Vec<String> {
+        offered(&self.model.last_request())
+    }
+}
+
+#[test]
+fn a_terminal_has_the_tools_of_the_gateway_while_one_runs() {
+    let bench = Bench::obedient();
+    bench.ask("work", &[], "hello <m1>").assert_code(0);
+    let alone = bench.model.last_request();
+    assert!(!TOOLS.iter().any(|tool| offered(&alone).contains(&(*tool).to_owned())), "{alone:?}");
+    assert!(alone.body_text().contains("the user starts one with `myclaw gateway`"));
+    let gateway = bench.start();
+    bench.ask("work", &[], "call cron {\"action\": \"list\"}").assert_code(0);
+    let request = bench.model.last_request();
+    assert!(TOOLS.iter().all(|tool| offered(&request).contains(&(*tool).to_owned())));
+    assert!(!request.body_text().contains("the user starts one with"), "the note is gone");
+    assert!(bench.last_result("work").contains("\"jobs\""), "{}", bench.last_result("work"));
+    // As in a session of the gateway, another one than the main session sees only itself.
+    bench.ask("main", &[], "hello <m2>").assert_code(0);
+    bench.ask("main", &[], "call sessions_list {}").assert_code(0);
+    let listed = bench.last_result("main");
+    assert!(listed.contains("direct:work") && listed.contains("\"isYourself\": true"), "{listed}");
+    bench.ask("work", &[], "call sessions_history {\"session\": \"main\"}").assert_code(0);
+    let refused = bench.last_result("work");
+    assert!(refused.contains("there is no session main that you may use"), "{refused}");
+    bench.ask("main", &[], "call sessions_send {\"session\": \"work\", \"message\": \"<m3>?\"}");
+    let reply = bench.last_result("main");
+    assert!(reply.contains("\"reply\": \"re: <m3>\""), "{reply}");
+    let say = "call message {\"action\": \"send\", \"text\": \"hi\"}";
+    bench.ask("work", &[], say).assert_code(0);
+    let nowhere = bench.last_result("work");
+    assert!(
+        nowhere.contains("nobody has written to the main session from a chat yet"),
+        "{nowhere}"
+    );
+    bench.ask("work", &[], "call cron {\"action\": \"add\", \"job\": {\"message\": \"x\"}}");
+    let incomplete = bench.last_result("work");
+    assert!(incomplete.contains("a new job needs a schedule"), "{incomplete}");
+    gateway.stop();
+    bench.ask("work", &[], "hello <m4>").assert_code(0);
+    assert!(!bench.offered_last().contains(&"cron".to_owned()), "{:?}", bench.offered_last());
+}
+
+#[test]
+fn modes_and_rules_hold_for_the_tools_of_the_gateway() {
+    let bench = Bench::obedient();
+    let gateway = bench.start();
+    bench.ask("work", &["--mode", "read-only"], "call sessions_list {}").assert_code(0);
+    assert!(bench.last_result("work").contains("\"sessions\""), "{}", bench.last_result("work"));
+    bench.ask("work", &["--mode", "read-only"], &remind("ring")).assert_code(0);
+    assert!(bench.last_result("work").contains("read-only"), "{}", bench.last_result("work"));
+    bench.ask("work", &["--mode", "auto", "--deny-tool", "cron"], &remind("ring")).assert_code(0);
+    assert!(!bench.offered_last().contains(&"cron".to_owned()));
+    assert_eq!(bench.cron(&["list"])["jobs"].as_array().unwrap().len(), 1, "the heartbeat");
+    gateway.stop();
+}
+
+#[test]
+fn an_open_chat_says_that_its_gateway_has_stopped() {
+    let bench = Bench::obedient();
+    let gateway = bench.start();
+    let mut chat = bench.program(&["chat", "--session", "work"]);
+    chat.send("call cron {\"action\": \"list\"}\n");
+    chat.wait_for_stdout("called");
+    gateway.stop();
+    chat.send("call cron {\"action\": \"list\"}\nbye <m1>\n");
+    chat.wait_for_stdout("re: <m1>");
+    chat.close_stdin();
+    chat.wait(PATIENCE).assert_code(0);
+    let result = bench.last_result("work");
+    let said = "the gateway does not run any more, so nothing was done; the user starts it with `myclaw gateway`";
+    assert!(result.contains(said), "{result}");
+    assert!(bench.offered_last().contains(&"cron".to_owned()), "the list of tools stays the same");
+}
+
+#[test]
+fn a_reminder_appears_in_the_open_chat_where_it_was_asked_for() {
+    let bench = Bench::obedient();
+    let gateway = bench.start();
+    let command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    let mut command = command;
+    let mut chat = Terminal::spawn(command.args(["chat", "--session", "work"]));
+    chat.expect("You: ");
+    chat.send_line(&remind("ring <m7>"));
+    chat.expect("re: <m7>");
+    chat.expect("You: ");
+    let planned = bench.last_result("work");
+    assert!(
+        planned.contains("\"appears\": \"in this session: at once where it is open"),
+        "{planned}"
+    );
+    chat.send_line("bye <m8>");
+    chat.expect("re: <m8>");
+    chat.expect("You: ");
+    chat.send_line("/quit");
+    assert!(chat.wait().success(), "{}", chat.text());
+    assert_eq!(bench.reminded("work"), 1, "{:?}", bench.said("work"));
+    assert!(!bench.home.transcript_path("main").exists(), "it is in no other session");
+    gateway.stop();
+}
+
+#[test]
+fn a_reminder_waits_for_the_next_opening_of_a_closed_session() {
+    let bench = Bench::obedient();
+    let gateway = bench.start();
+    bench.ask("work", &[], &remind("ring <m7>")).assert_code(0);
+    until("the reminder", || bench.cron(&["list"])["jobs"].as_array().unwrap().len() == 1);
+    assert_eq!(bench.reminded("work"), 0);
+    gateway.stop();
+    let open = |arguments: &[&str], last: &str| {
+        let mut chat = bench.program(arguments);
+        if arguments[0] == "chat" {
+            chat.send(&format!("{last}\n"));
+        }
+        chat.wait_for_stdout("re: <m");
+        chat.close_stdin();
+        chat.wait(PATIENCE).assert_code(0).stdout()
+    };
+    let first = open(&["rpc", "--session", "work"], "");
+    assert!(first.contains("re: <m7>"), "{first}");
+    let second = open(&["chat", "--session", "work"], "<m8>");
+    assert!(second.contains("re: <m8>") && !second.contains("<m7>"), "{second}");
+    assert_eq!(bench.reminded("work"), 1, "{:?}", bench.said("work"));
+}
+
+#[test]
+fn a_reminder_of_a_deleted_session_is_reported() {
+    let bench = Bench::obedient();
+    let gateway = bench.start();
+    let job = json!({"schedule": {"at": "3s"}, "message": "ring", "deleteAfterRun": false});
+    let order = format!("call cron {}", json!({"action": "add", "job": job}));
+    bench.ask("work", &[], &order).assert_code(0);
+    let planned: Value = serde_json::from_str(&bench.last_result("work")).unwrap();
+    bench.myclaw(&["sessions", "delete", "work", "--yes"]).assert_code(0);
+    let id = planned["job"]["id"].as_str().unwrap();
+    let runs = bench.runs(id, |runs| runs.iter().any(|run| run["state"]["state"] == "ended"));
+    let outcome = &runs[0]["state"]["outcome"];
+    assert_eq!(outcome["outcome"], "failed", "{runs:?}");
+    assert!(outcome["message"].as_str().unwrap().starts_with("there is no session "), "{runs:?}");
+    assert!(!bench.home.transcript_path("work").exists());
+    gateway.stop();
+}
+
+#[test]
+fn each_due_time_reminds_once_however_the_gateway_ends() {
+    let bench = Bench::obedient();
+    let gateway = bench.start();
+    let job = json!({"schedule": {"every": "2s"}, "message": "ring", "missed": "all"});
+    let order = format!("call cron {}", json!({"action": "add", "job": job}));
+    bench.ask("work", &[], &order).assert_code(0);
+    let planned: Value = serde_json::from_str(&bench.last_result("work")).unwrap();
+    let id = planned["job"]["id"].as_str().unwrap();
+    let mut random = Random::new(number_from("MYCLAW_KILL_SEED").unwrap_or(28));
+    let mut gateway = gateway;
+    for _ in 0..5 {
+        random.pause(Duration::from_millis(1_500));
+        gateway.kill();
+        gateway = bench.start();
+    }
+    bench.cron(&["pause", id]);
+    let ended = |runs: &[Value]| {
+        !runs.is_empty() && runs.iter().all(|run| run["state"]["state"] == "ended")
+    };
+    let runs = bench.runs(id, ended);
+    gateway.stop();
+    let mut chat = bench.program(&["rpc", "--session", "work"]);
+    until("the reminders", || bench.reminded("work") >= runs.len());
+    chat.close_stdin();
+    chat.wait(PATIENCE).assert_code(0);
+    assert_eq!(bench.reminded("work"), runs.len(), "{runs:?}");
+}

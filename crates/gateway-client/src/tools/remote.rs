@@ -1,0 +1,187 @@
+//! The tools of the gateway in sessions that another program runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use myclaw_agent::{FrontEndTools, Home, SessionConfig};
+use myclaw_engine::{
+    CallArguments, CallSubject, ProgramRequest, SharedSchemas, Tool, ToolAliases, ToolContext,
+    ToolDeclaration, ToolError, ToolInvocation, ToolOutput,
+};
+use myclaw_llm::ToolSchema;
+use myclaw_session::CLI_CHANNEL;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::GatewayToolKind;
+use crate::client::ask_within;
+use crate::{AskedGateway, ClientError, gateway_runs};
+
+/// Longest wait for the end of a call: a message to a session waits up to ten minutes for the reply.
+const LONGEST_CALL: Duration = Duration::from_secs(11 * 60);
+
+/// What the model reads where no gateway runs.
+const NO_GATEWAY: &str = "Reminders, planned work and messages to chats need a gateway, and none runs: the user starts one with `myclaw gateway`.";
+
+/// A call that the gateway carries out.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RemoteCall {
+    /// The key of the session that makes it.
+    pub session: String,
+    /// The model's id of the call.
+    pub call: String,
+    /// The turn, in which no two calls have the same id.
+    pub turn: String,
+    /// The arguments.
+    pub arguments: Map<String, Value>,
+}
+
+/// The tools of the gateway for the sessions of a terminal, a program or an editor, while one runs for their state
+/// directory. What the front-end offers besides is passed on.
+pub struct RemoteTools {
+    front_end: Option<Arc<dyn FrontEndTools>>,
+    /// Whether a gateway was there. The tools stay when it stops, and say so: the list that the model sees is the same.
+    was_there: AtomicBool,
+}
+
+impl RemoteTools {
+    /// Nothing is asked before the first call.
+    pub fn with(front_end: Option<Arc<dyn FrontEndTools>>) -> Arc<dyn FrontEndTools> {
+        Arc::new(Self { front_end, was_there: AtomicBool::new(false) })
+    }
+
+    fn is_there(&self, home: &Home) -> bool {
+        let is_there = self.was_there.load(Ordering::Relaxed) || gateway_runs(home);
+        self.was_there.fetch_or(is_there, Ordering::Relaxed);
+        is_there
+    }
+}
+
+/// Whether the owner talks in the session, and not another agent.
+fn is_of_owner(session: &SessionConfig) -> bool {
+    session.session_key.parts().channel == CLI_CHANNEL
+}
+
+impl FrontEndTools for RemoteTools {
+    fn tools(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>> {
+        let mut tools = self.front_end.as_ref().map(|own| own.tools(session)).unwrap_or_default();
+        if is_of_owner(session) && self.is_there(&session.home) {
+            let caller = Arc::new(session.clone());
+            let offered =
+                GatewayToolKind::ALL.into_iter().filter(|kind| kind.is_for_other_programs());
+            tools.extend(
+                offered.map(|kind| {
+                    Arc::new(RemoteTool::new(kind, Arc::clone(&caller))) as Arc<dyn Tool>
+                }),
+            );
+        }
+        tools
+    }
+
+    fn adapt(&self, session: &SessionConfig, tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+        match &self.front_end {
+            Some(own) => own.adapt(session, tools),
+            None => tools,
+        }
+    }
+
+    fn asked(&self, session: &SessionConfig) -> ProgramRequest {
+        self.front_end.as_ref().map(|own| own.asked(session)).unwrap_or_default()
+    }
+
+    fn note(&self, session: &SessionConfig) -> Option<String> {
+        let own = self.front_end.as_ref().and_then(|own| own.note(session));
+        let lacks_one =
+            is_of_owner(session) && !session.is_sandboxed() && !self.is_there(&session.home);
+        let notes: Vec<String> =
+            own.into_iter().chain(lacks_one.then(|| NO_GATEWAY.to_owned())).collect();
+        (!notes.is_empty()).then(|| notes.join("\n"))
+    }
+}
+
+/// One of the tools, for one session.
+struct RemoteTool {
+    kind: GatewayToolKind,
+    schema: Arc<ToolSchema>,
+    caller: Arc<SessionConfig>,
+}
+
+impl RemoteTool {
+    fn new(kind: GatewayToolKind, caller: Arc<SessionConfig>) -> Self {
+        static SCHEMAS: SharedSchemas<GatewayToolKind> = SharedSchemas::new();
+        Self { kind, schema: SCHEMAS.get(kind, |kind| kind.schema()), caller }
+    }
+
+    /// What the gateway answers.
+    async fn answer(&self, invocation: &ToolInvocation<'_>) -> Result<Value, String> {
+        let call = RemoteCall {
+            session: self.caller.session_key.to_string(),
+            call: invocation.call.tool_call_id.clone(),
+            turn: invocation.context.turn.to_string(),
+            arguments: invocation.call.arguments.as_map().clone(),
+        };
+        let (home, config) = (&self.caller.home, &self.caller.config);
+        let path = format!("/api/tools/{}", self.schema.name);
+        let asked =
+            ask_within(home, Some(config), ("POST", &path), Some(json!(call)), LONGEST_CALL);
+        match asked.await {
+            Ok(AskedGateway::Answer(value)) => Ok(value),
+            Ok(AskedGateway::NotRunning) => Err(
+                "the gateway does not run any more, so nothing was done; the user starts it with `myclaw gateway`"
+                    .to_owned(),
+            ),
+            Err(ClientError::Unusable(message)) => Err(message),
+            Err(_) if !gateway_runs(home) => Err(
+                "the gateway stopped during the call, so it is not known whether it was done; the user starts it with \
+                 `myclaw gateway`"
+                    .to_owned(),
+            ),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Tool for RemoteTool {
+    fn schema(&self) -> &ToolSchema {
+        &self.schema
+    }
+
+    fn declaration(&self) -> ToolDeclaration {
+        self.kind.declaration()
+    }
+
+    fn aliases(&self) -> ToolAliases {
+        self.kind.aliases()
+    }
+
+    fn subject(
+        &self,
+        arguments: &CallArguments,
+        _: &ToolContext,
+    ) -> Result<CallSubject, ToolError> {
+        Ok(self.kind.subject(arguments))
+    }
+
+    fn execute<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let answer = tokio::select! {
+                answer = self.answer(&invocation) => answer,
+                () = invocation.cancel.cancelled() => {
+                    return Err(ToolError::Aborted("aborted while it waited".to_owned()));
+                }
+            };
+            answer.map(|value| tool_output(&value)).map_err(ToolError::Failed)
+        })
+    }
+}
+
+/// The result of a tool that answers with a value.
+pub fn tool_output(value: &Value) -> ToolOutput {
+    ToolOutput::text(serde_json::to_string_pretty(value).unwrap_or_default())
+}
