@@ -24,6 +24,11 @@ pub trait Choices {
     fn search_text(&self, at: usize) -> &str;
     /// How an entry is shown.
     fn row(&self, at: usize) -> Row;
+    /// Whether an entry is shown only when something is typed that it fits.
+    fn is_folded(&self, at: usize) -> bool {
+        let _ = at;
+        false
+    }
 }
 
 /// An entry on the screen.
@@ -136,8 +141,11 @@ struct List<'a> {
 
 impl<'a> List<'a> {
     fn new(words: Words, choices: &'a dyn Choices, current: usize) -> Self {
-        let found = (0..choices.count()).collect();
-        Self { words, choices, typed: String::new(), found, at: current, top: 0 }
+        let mut list =
+            Self { words, choices, typed: String::new(), found: Vec::new(), at: 0, top: 0 };
+        list.search();
+        list.at = list.found.iter().position(|at| *at == current).unwrap_or(0);
+        list
     }
 
     fn press(&mut self, key: &[u8], size: Size) -> Option<Picked> {
@@ -184,6 +192,9 @@ impl<'a> List<'a> {
         let typed = self.typed.to_lowercase();
         let words: Vec<&str> = typed.split_whitespace().collect();
         let fits = |at: &usize| {
+            if words.is_empty() {
+                return !self.choices.is_folded(*at);
+            }
             let text = self.choices.search_text(*at);
             words.iter().all(|word| text.contains(word))
         };
@@ -207,7 +218,11 @@ impl<'a> List<'a> {
             self.top = self.at + 1 - height;
         }
         let (found, all) = (self.found.len(), self.choices.count());
-        let count = if found == all { format!("{all}") } else { format!("{found} of {all}") };
+        let count = match found == all {
+            true => format!("{all}"),
+            false if self.typed.is_empty() => format!("{found} of {all}; type to find the others"),
+            false => format!("{found} of {all}"),
+        };
         let head = truncated(&format!("{} ({count})", self.words.title), columns);
         let typed = truncated(&format!("> {}", escaped(&self.typed)), columns);
         let mut out = format!(

@@ -20,7 +20,7 @@ mod branch;
 pub mod compact;
 mod export;
 mod list;
-mod search;
+pub mod search;
 mod show;
 pub mod undo;
 

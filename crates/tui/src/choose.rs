@@ -8,9 +8,11 @@ use myclaw_front::args::SessionArgs;
 use myclaw_front::exit::CliError;
 use myclaw_front::interrupt::Interrupts;
 use myclaw_front::model::describe_model;
+use myclaw_front::picker::Choices as _;
 use myclaw_front::print::{Printer, note};
 use myclaw_front::resume::SessionChoices;
 use myclaw_front::sessions::Sessions;
+use myclaw_front::sessions::search::{HitChoices, described};
 use myclaw_front::start::{Start, Wanted};
 
 /// The session that the user chooses from a list before the chat begins; `None` if they leave it, or there is no terminal
@@ -53,6 +55,26 @@ impl Chat {
         }
         let Some(key) = choices.pick(&self.interrupts).await else { return Ok(()) };
         self.continue_session(key.as_str()).await
+    }
+
+    /// Shows the messages that have a text, and goes on in the session of the one that the user chooses.
+    pub(super) async fn search(&mut self, text: &str) -> Result<(), CliError> {
+        if !matches!(self.view, View::Terminal) {
+            return self.sessions.search_for(text);
+        }
+        let found = match HitChoices::find(&self.sessions, text) {
+            Ok(found) if found.count() == 0 => return self.say("nothing was found"),
+            Ok(found) => found,
+            Err(error) => return self.say(&error.message),
+        };
+        let Some(hit) = found.pick(&self.interrupts).await else { return Ok(()) };
+        if hit.key != *self.session.key() {
+            self.continue_session(hit.key.as_str()).await?;
+        }
+        match hit.key == *self.session.key() {
+            true => self.say(&described(hit)),
+            false => Ok(()),
+        }
     }
 
     /// Lets the user choose a model, where there is a terminal to choose on.

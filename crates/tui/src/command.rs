@@ -79,7 +79,7 @@ pub(super) const HELP: &str = "\
 /sessions [NAME]         list the sessions, or continue one
 /resume                  choose a session from a list
 /title [TEXT]            show or change the title of this session
-/search TEXT             find messages in all sessions
+/search TEXT             find messages in all sessions, and open one
 /export FILE             write this session to a new file: .md, .html or .jsonl
 /copy                    copy the last answer
 /context                 what fills the context window

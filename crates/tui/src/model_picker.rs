@@ -160,6 +160,13 @@ impl Choices for ModelChoices {
         self.order.get(at).map_or("", |(_, text)| text)
     }
 
+    /// What cannot be used, as long as something can.
+    fn is_folded(&self, at: usize) -> bool {
+        let is_of_user = |name: &String| *name == self.active || self.favorites.contains(name);
+        self.model(at).is_some_and(|model| !model.has_key() && !is_of_user(&model.name()))
+            && self.models.iter().any(ListedModel::has_key)
+    }
+
     fn row(&self, at: usize) -> Row {
         let Some(model) = self.model(at) else { return Row::default() };
         let name = model.name();

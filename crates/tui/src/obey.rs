@@ -97,7 +97,7 @@ impl Chat {
             Command::Export(file) => self.export(&file),
             Command::Copy => self.copy(),
             Command::Title(Some(title)) => self.title(&title),
-            Command::Search(text) => self.sessions.search_for(&text),
+            Command::Search(text) => self.search(&text).await,
         }
     }
 

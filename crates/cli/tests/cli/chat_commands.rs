@@ -21,7 +21,7 @@ fn commands_say_what_there_is_and_send_nothing() {
         ("/context", "answers and tool calls"),
         ("/config", "config: "),
         ("/skills", "Plans a trip."),
-        ("/search train", "Take the train."),
+        ("/search trains", "nothing was found"),
         ("/thinking show", "what the model thinks is shown"),
         ("/thinking hide", "what the model thinks is hidden"),
         ("/cost", "this chat: 1 turn, 20000 tokens in, 10 out"),

@@ -133,3 +133,56 @@ fn a_model_is_chosen_kept_and_made_a_favourite() {
         assert_eq!(shown, value);
     }
 }
+
+#[test]
+fn a_message_that_was_searched_for_is_opened_in_its_session() {
+    let server = server();
+    let home = with_sessions(&server);
+    let mut terminal = Terminal::spawn_sized(&myclaw(&home, &["-s", "new"]), 120, ROWS);
+    terminal.expect("You: ");
+    terminal.send_line("/search nothing of that kind");
+    terminal
+        .expect_screen(|screen| screen.contains("nothing was found") && screen.ends_with("You:"));
+    terminal.send_line("/search PARSER");
+    let screen = terminal.expect_screen(|screen| screen.contains("Enter chooses"));
+    assert!(screen.starts_with("Open a message (1)"), "{screen}");
+    assert!(screen.contains("› Please fix the parser. It fails."), "{screen}");
+    terminal.send("\r");
+    let screen = terminal.expect_screen(|screen| screen.ends_with("You:"));
+    assert!(screen.contains("continuing `thing-"), "{screen}");
+    assert!(screen.contains("found, user, 2"), "{screen}");
+    assert!(screen.contains(": Please fix the parser. It fails."), "{screen}");
+    // In the session itself nothing is opened.
+    terminal.send_line("/search parser");
+    terminal.expect_screen(|screen| screen.contains("Enter chooses"));
+    terminal.send("\r");
+    terminal.expect_screen(|screen| {
+        screen.ends_with("You:") && screen.matches("found, user").count() == 2
+    });
+    assert_eq!(terminal.text().matches("continuing `").count(), 1);
+    terminal.send_line("/search PARSER");
+    terminal.expect_screen(|screen| screen.contains("Enter chooses"));
+    terminal.send("\x1b");
+    terminal.expect_screen(|screen| screen.ends_with("You:"));
+}
+
+#[test]
+fn models_without_a_key_are_shown_when_they_are_typed() {
+    let server = server();
+    let home = home_with(&server);
+    let mut terminal = Terminal::spawn_sized(&myclaw(&home, &[]), 120, ROWS);
+    terminal.expect("You: ");
+    terminal.send_line("/model");
+    let screen = terminal.expect_screen(|screen| screen.contains("Ctrl-K keeps"));
+    assert!(
+        screen.lines().next().is_some_and(|head| head.contains("type to find the others")),
+        "{screen}"
+    );
+    assert!(!screen.contains("no key"), "{screen}");
+    terminal.send("groq");
+    terminal.expect_screen(|screen| screen.contains("no key") && screen.contains("› groq/"));
+    terminal.send("\x15");
+    terminal.expect_screen(|screen| {
+        screen.contains("type to find the others") && !screen.contains("no key")
+    });
+}

@@ -10,9 +10,15 @@ use super::Sessions;
 use super::list::ListFormat;
 use crate::args::WhichSessions;
 use crate::exit::CliError;
+use crate::interrupt::Interrupts;
+use crate::picker::{Choices, Picked, Row, Words, pick};
 use crate::print::{Printer, note};
 use crate::terminal::{Paint, Style};
 use crate::time::local_minute;
+
+/// Most messages to choose from.
+const MOST_CHOICES: usize = 100;
+const WORDS: Words = Words { title: "Open a message", keys: ", typing narrows", letters: &[] };
 
 /// How the text is matched.
 #[derive(Debug, Clone, Copy)]
@@ -101,6 +107,68 @@ impl Sessions {
             which.agent.as_ref().map(|agent| SessionKey::for_cli(agent, "any").parts().agent_id);
         Ok(SearchScope { agent_id, ..SearchScope::default() })
     }
+}
+
+/// The newest messages that have a text, from which the user chooses.
+pub struct HitChoices {
+    hits: Vec<SearchHit>,
+    /// How each is shown, and the text in which it is found.
+    rows: Vec<(Row, String)>,
+}
+
+impl HitChoices {
+    /// The newest messages that have `text`, in upper or lower case.
+    ///
+    /// # Errors
+    /// The text cannot be searched for, or the sessions cannot be read.
+    pub fn find(sessions: &Sessions, text: &str) -> Result<Self, CliError> {
+        let query = SearchQuery::text(text, Case::Ignored)
+            .map_err(|error| CliError::usage(error.to_string()))?;
+        let report = sessions.catalog.search(&query, &SearchScope::default(), MOST_CHOICES)?;
+        let row = |hit: &SearchHit| {
+            let row = Row {
+                name: snippet(hit),
+                about: String::new(),
+                details: vec![local_minute(hit.ts), sessions.name_of(&hit.key)],
+            };
+            let text = format!("{} {}", row.name, row.details.join(" ")).to_lowercase();
+            (row, text)
+        };
+        Ok(Self { rows: report.hits.iter().map(row).collect(), hits: report.hits })
+    }
+
+    /// Lets the user choose; `None` if the list was left.
+    pub async fn pick(&self, interrupts: &Interrupts) -> Option<&SearchHit> {
+        match pick(interrupts, WORDS, self, 0).await {
+            Picked::Entry(at) => self.hits.get(at),
+            Picked::With(..) | Picked::Nothing => None,
+        }
+    }
+}
+
+impl Choices for HitChoices {
+    fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn search_text(&self, at: usize) -> &str {
+        self.rows.get(at).map_or("", |(_, text)| text)
+    }
+
+    fn row(&self, at: usize) -> Row {
+        self.rows.get(at).map(|(row, _)| row.clone()).unwrap_or_default()
+    }
+}
+
+/// What surrounds a hit, in one line.
+fn snippet(hit: &SearchHit) -> String {
+    let text = format!("{}{}{}", hit.before, hit.matched, hit.after);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A hit in one line, with who said it and when.
+pub fn described(hit: &SearchHit) -> String {
+    format!("found, {}, {}: {}", hit.role.as_str(), local_minute(hit.ts), snippet(hit))
 }
 
 impl<'a> FoundMessage<'a> {
