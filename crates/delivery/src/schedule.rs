@@ -7,6 +7,7 @@
 mod book;
 mod heartbeat;
 mod job;
+mod outlook;
 mod reminder;
 mod request;
 mod routes;
@@ -20,6 +21,7 @@ pub use job::{
     Destination, Job, JobWork, LastRun, Missed, Occurrence, OccurrenceState, Outcome, Target,
     describe_schedule,
 };
+pub use outlook::Outlook;
 pub use request::{CronAction, CronRequest, JobFields, ScheduleFields, WakeMode};
 pub use routes::Routes;
 pub use runner::Runner;

@@ -35,6 +35,7 @@ use crate::devices::Devices;
 use crate::hub::Hub;
 use crate::nodes::Nodes;
 use crate::peers::{Peer, Peers, Relay};
+use crate::planned::planned;
 use crate::reload::{OnConfig, Reloader};
 use crate::reloads::{Reloads, Stamp};
 use crate::server::front::Front;
@@ -65,6 +66,8 @@ pub struct Running {
     pub recovered: usize,
     /// What the owner has to correct, one line each.
     pub problems: Vec<String>,
+    /// What the clock is going to begin, and what it may cost, one line each.
+    pub planned: Vec<String>,
     containers: Option<Arc<Containers>>,
     /// The other gateways on the store.
     others: Option<watch::Receiver<Vec<Peer>>>,
@@ -163,6 +166,7 @@ impl Gateway {
         let first = current.get();
         let containers = Containers::open(&first.config, host).await.map(Arc::new);
         let problems = containers.iter().flat_map(|it| it.problems(&first.config)).collect();
+        let planned = planned(delivery.book(), &counting.usage, &first.config).await?;
         if let Some(containers) = &containers {
             routing.link_groups(Arc::clone(containers) as _);
         }
@@ -191,6 +195,7 @@ impl Gateway {
             recovered,
             containers,
             problems,
+            planned,
             others,
             _lock: lock,
         })

@@ -17,6 +17,7 @@ mod metrics;
 mod nodes;
 mod offline;
 mod peers;
+mod planned;
 mod reload;
 mod reloads;
 mod server;

@@ -26,6 +26,7 @@ use myclaw_front::interrupt::Interrupts;
 use myclaw_front::logging;
 use myclaw_front::print::{Printer, note};
 use myclaw_front::runtime;
+use myclaw_front::terminal::escaped;
 
 /// Runs one of the commands; without one, the gateway.
 pub(crate) fn run(args: &GatewayArgs) -> Result<(), CliError> {
@@ -107,8 +108,8 @@ fn serve() -> Result<(), CliError> {
             let count = running.recovered;
             note(format_args!("myclaw: going on with {count} messages without an answer"));
         }
-        for problem in &running.problems {
-            note(format_args!("myclaw: {problem}"));
+        for line in running.problems.iter().chain(&running.planned) {
+            note(format_args!("myclaw: {}", escaped(line)));
         }
         let restart = running.restart();
         interrupts.on_restart(move || restart.cancel());

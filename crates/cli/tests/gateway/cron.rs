@@ -426,3 +426,50 @@ fn rows_of(bench: &Bench, key: &str) -> Vec<Value> {
     }
     rows
 }
+
+/// What a gateway says while it starts.
+fn said_at_start(bench: &Bench) -> String {
+    let gateway = bench.start();
+    let child = &gateway.child;
+    child.wait_for_stderr("heartbeat");
+    child.signal(Signal::Terminate);
+    let done = gateway.child.wait(PATIENCE);
+    done.assert_code(0);
+    done.stderr()
+}
+
+#[test]
+fn the_start_says_what_is_planned_and_what_it_may_cost() {
+    let bench = Bench::new(answering("done"));
+    let said = said_at_start(&bench);
+    assert!(
+        said.contains("the heartbeat costs nothing until HEARTBEAT.md in the workspace says"),
+        "{said}"
+    );
+    assert!(!said.contains("planned"), "{said}");
+    let once =
+        bench.add(&["look <m1>", "--name", "Look", "--at", "2099-01-02T03:04", "--tz", "UTC"]);
+    let said = said_at_start(&bench);
+    assert!(said.contains("planned: \"Look\", once, Friday 2099-01-02 03:04:00 ("), "{said}");
+    let unknown =
+        "what planned work costs a day is not known: none has called a model in the last week";
+    assert!(said.contains(unknown), "{said}");
+    bench.add(&["look <m2>", "--name", "Sooner", "--at", "2098-01-02T03:04", "--tz", "UTC"]);
+    bench.home.write_in_workspace("HEARTBEAT.md", "- look\n");
+    let gateway = bench.start();
+    bench.cron(&["run", &once]);
+    bench.runs(&once, |runs| ended(runs) == 1);
+    gateway.stop();
+    let said = said_at_start(&bench);
+    assert!(
+        said.contains("planned: 2 jobs, the next is \"Sooner\", once, Thursday 2098-01-02"),
+        "{said}"
+    );
+    assert!(said.contains("the agent main has a HEARTBEAT.md: up to 48 turns a day"), "{said}");
+    assert!(said.contains("planned work cost $"), "{said}");
+    assert!(said.contains(" a day last week"), "{said}");
+    bench.configure(|config| config["cron"] = json!({"enabled": false}));
+    let gateway = bench.start();
+    gateway.child.wait_for_stderr("nothing is planned: cron.enabled is false");
+    gateway.stop();
+}
