@@ -71,9 +71,10 @@ pub(crate) fn build_system_prompt(parts: &PromptParts<'_>) -> String {
         let _infallible = write!(prompt, "\n\n{}", project.section());
     }
     if !parts.tools.is_empty() {
-        prompt.push_str("\n\n<tools>\nYou have access to the following tools:");
-        for tool in parts.tools {
-            let _infallible = write!(prompt, "\n- {}", tool.name);
+        prompt.push_str("\n\n<tools>\nYour tools: ");
+        for (number, tool) in parts.tools.iter().enumerate() {
+            let comma = if number == 0 { "" } else { ", " };
+            let _infallible = write!(prompt, "{comma}{}", tool.name);
         }
         prompt.push_str("\nRelative paths start in the working directory.");
         push_skills(&mut prompt, parts);

@@ -76,6 +76,8 @@ fn open_questions_are_listed_with_their_sessions() {
     assert!(screen.contains("* main  "), "{screen}");
     terminal.send_line("n");
     terminal.expect("Done.");
+    // Ctrl-D before the end of the turn does not leave.
+    terminal.expect("You: ");
     leave(&mut terminal);
     run(&home, &["approvals", "list"]).assert_code(0);
 }

@@ -42,7 +42,7 @@ fn the_five_sections_stand_in_order() {
     assert!(text.contains(
         "<bootstrap-files>\n<file path=\"AGENTS.md\">\nBe kind.\n</file>\n</bootstrap-files>"
     ));
-    assert!(text.contains("following tools:\n- read\n- bash\n"));
+    assert!(text.contains("Your tools: read, bash\n"));
     assert!(text.contains("- Working directory: /home/ada/notes\n- Model: anthropic/claude-x\n"));
     assert!(text.ends_with("Europe/Berlin\n- Files go out too.\n</runtime>"), "{text}");
 }

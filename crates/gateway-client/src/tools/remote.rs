@@ -23,7 +23,8 @@ use crate::{AskedGateway, ClientError, gateway_runs};
 const LONGEST_CALL: Duration = Duration::from_secs(11 * 60);
 
 /// What the model reads where no gateway runs.
-const NO_GATEWAY: &str = "Reminders, planned work and messages to chats need a gateway, and none runs: the user starts one with `myclaw gateway`.";
+const NO_GATEWAY: &str =
+    "Reminders and chats need a gateway: the user starts one with `myclaw gateway`.";
 
 /// A call that the gateway carries out.
 #[derive(Debug, Serialize, Deserialize)]
