@@ -818,6 +818,72 @@ const scenarios = {
     assert.deepEqual(page.foreign, []);
   },
 
+  /** A document in a frame is seen, and runs, loads and reaches nothing. Its address works once. */
+  async documents() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/s/documents");
+    await ready(page);
+    await say(page, "please send pages");
+    const files = messages(page).getByRole("list", { name: "Files" });
+    await files.getByRole("button", { name: "Show page.html" }).click();
+    const element = messages(page).locator("iframe.document");
+    const frame = messages(page).frameLocator("iframe.document");
+    const heading = frame.getByRole("heading", { name: "The report" });
+    await heading.waitFor();
+    assert.equal(await element.getAttribute("sandbox"), "");
+    const colour = await heading.evaluate((one) => getComputedStyle(one).color);
+    assert.equal(colour, "rgb(1, 2, 3)", "its own styles hold");
+    const again = await fetch(GATEWAY + (await element.getAttribute("src")));
+    assert.equal(again.status, 404);
+    // As a document of its own, outside of the frame, it may do as little.
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const made = page.waitForResponse((response) => response.url().endsWith("/view"));
+    await files.getByRole("button", { name: "Close page.html" }).click();
+    await element.waitFor({ state: "detached" });
+    await files.getByRole("button", { name: "Show page.html" }).click();
+    const part = (await made).url();
+    await heading.waitFor();
+    const { url } = await (await fetch(part, { method: "POST", headers })).json();
+    const answer = await fetch(GATEWAY + url);
+    const policy = answer.headers.get("content-security-policy").split(";").map((one) => one.trim());
+    for (const one of ["default-src 'none'", "form-action 'none'", "frame-ancestors 'self'", "sandbox"]) assert(policy.includes(one), one);
+    assert.equal(answer.headers.get("x-content-type-options"), "nosniff");
+    // It is read as UTF-8 whatever it says, in which the gateway has looked for frames.
+    assert.deepEqual([...new Uint8Array(await answer.arrayBuffer()).slice(0, 3)], [0xef, 0xbb, 0xbf]);
+    const alone = await page.context().newPage();
+    const { url: second } = await (await fetch(part, { method: "POST", headers })).json();
+    await alone.goto(GATEWAY + second);
+    await alone.getByRole("heading", { name: "The report" }).waitFor();
+    await alone.close();
+    // Without the token nobody makes an address.
+    assert.equal((await fetch(part, { method: "POST" })).status, 401);
+    await check(page, "documents");
+
+    // Nobody is led away, not even by a click.
+    const at = page.url();
+    await frame.getByRole("button", { name: "Send" }).click();
+    await frame.getByRole("link", { name: "new" }).click();
+    await frame.getByRole("link", { name: "up" }).click();
+    await page.waitForTimeout(500);
+    await heading.waitFor();
+    await frame.getByRole("link", { name: "home" }).click();
+    await heading.waitFor({ state: "detached" });
+    assert.equal(await frame.getByLabel("Token").count(), 0, "the page is not shown in a frame");
+    await files.getByRole("button", { name: "Close page.html" }).click();
+
+    // A browser's viewer shows a PDF, in which nothing acts by itself.
+    await files.getByRole("button", { name: "Show page.pdf" }).click();
+    await eventually("the viewer shows the PDF", () => page.frames().some((one) => one.url().startsWith("chrome-extension:")));
+    await page.waitForTimeout(1_500);
+    await shot(page, "documents-pdf");
+
+    assert.equal(page.url(), at);
+    assert.equal(page.context().pages().length, 1);
+    const left = await page.evaluate(() => [globalThis.hacked, document.cookie, localStorage.hacked, sessionStorage.hacked]);
+    assert.deepEqual(left, [undefined, "", undefined, undefined]);
+    assert.notEqual(await page.title(), "hacked");
+  },
+
   async setup() {
     const page = await open();
     await signIn(page);

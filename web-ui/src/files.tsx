@@ -74,10 +74,20 @@ export function Files({ messageIds, paths, isOver }: Props) {
   );
 }
 
-/** A file to save; a picture is shown too. */
+/** What is shown in a frame. */
+const DOCUMENTS = /\.(html?|pdf)$/i;
+const PDF = /\.pdf$/i;
+
+/** A file to save; a picture is shown too, and a document in a frame if one wants to see it. */
 function File({ file }: { file: SentFile }) {
   const [picture, setPicture] = useState("");
+  const [frame, setFrame] = useState("");
   const [error, setError] = useState("");
+  const look = () =>
+    api<{ url: string }>(`${file.url}/view`, { method: "POST" }).then(
+      ({ url }) => setFrame(url),
+      (failure: Error) => setError(failure.message),
+    );
   const isPicture = PICTURES.test(file.name);
   useEffect(() => {
     if (!isPicture) return;
@@ -108,6 +118,25 @@ function File({ file }: { file: SentFile }) {
       <button type="button" class="link" onClick={() => void save()}>
         {visible(file.name)}
       </button>
+      {DOCUMENTS.test(file.name) && (
+        <button
+          type="button"
+          aria-label={`${frame ? "Close" : "Show"} ${visible(file.name)}`}
+          onClick={() => (frame ? setFrame("") : void look())}
+        >
+          {frame ? "Close" : "Show"}
+        </button>
+      )}
+      {frame && (
+        // The gateway's answer is sandboxed too. For PDF that is all: no browser's viewer begins in a frame with the attribute.
+        <iframe
+          class="document"
+          sandbox={PDF.test(file.name) ? undefined : ""}
+          referrerpolicy="no-referrer"
+          title={visible(file.name)}
+          src={frame}
+        />
+      )}
       {error && <span class="error">{error}</span>}
     </li>
   );

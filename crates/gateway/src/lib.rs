@@ -16,6 +16,7 @@ mod hub;
 mod metrics;
 mod nodes;
 mod offline;
+mod one_time;
 mod peers;
 mod planned;
 mod reload;

@@ -32,6 +32,7 @@ mod setup;
 mod socket;
 mod strangers;
 mod tools;
+mod views;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -92,6 +93,8 @@ pub(crate) struct Server {
     sockets: Arc<Semaphore>,
     /// The connections without a login.
     strangers: Arc<strangers::Strangers>,
+    /// The documents that wait for a frame of the page.
+    views: views::Views,
     /// The bodies of requests that are not checked yet.
     bodies: Arc<bodies::Bodies>,
     begun: Instant,
@@ -111,6 +114,7 @@ impl Server {
     ) -> Self {
         Self {
             mcp: mcp::Exchange::default(),
+            views: views::Views::default(),
             routing,
             tokens,
             front: CurrentFront::new(Arc::new(front)),
@@ -164,6 +168,8 @@ impl Server {
             .route("/api/messages", post(rest::send))
             .route("/api/messages/{id}", get(rest::message))
             .route("/api/files/{part}", get(files::download))
+            .route("/api/files/{part}/view", post(views::make))
+            .route("/view/{secret}", get(views::show))
             .route("/api/sessions/{session}/history", get(rest::history))
             .route("/api/sessions/{session}/abort", post(rest::abort))
             .route("/api/sessions", get(rest::sessions))

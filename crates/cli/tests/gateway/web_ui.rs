@@ -44,8 +44,9 @@ const DRAWING: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" width="30" heig
 const CODE: &str = "Like this:\n\n```sh\necho from-a-block # <b>\n```\n\n```unknown\nif 1\n```";
 
 /// Messages that are answered with a text.
-const TEXTS: [(&str, &str); 3] = [
+const TEXTS: [(&str, &str); 4] = [
     ("please show code", CODE),
+    ("please send pages", "MEDIA: page.html\nMEDIA: page.pdf"),
     ("please send drawings", "MEDIA: drawing.svg"),
     ("please send files", "Here they are.\nMEDIA: chart.png\nMEDIA: report.txt"),
 ];
@@ -374,6 +375,52 @@ fn the_page_shows_the_files_of_an_answer() {
     page.bench.home.write_in_workspace("drawing.svg", DRAWING.replace("{port}", &port));
     let gateway = page.bench.start();
     page.script("files", &gateway);
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+/// A document that tries to get out. `{port}` is where the test listens, and `{gateway}` where the gateway does.
+const DOCUMENT: &str = r#"<!doctype html><style>h1 { color: rgb(1, 2, 3); background: url(http://127.0.0.1:{port}/style) }</style>
+<h1>The report</h1><script>
+document.querySelector("h1").textContent = "Ran";
+try { parent.hacked = 1; parent.document.title = "hacked" } catch {}
+try { document.cookie = "hacked=1"; localStorage.hacked = 1; sessionStorage.hacked = 1 } catch {}
+try { open("http://127.0.0.1:{port}/open"); top.location = "http://127.0.0.1:{port}/top" } catch {}
+fetch("http://127.0.0.1:{port}/fetch"); fetch("http://127.0.0.1:{gateway}/api/sessions"); new WebSocket("ws://127.0.0.1:{port}")
+</script>
+<img src="http://127.0.0.1:{port}/picture.png"><img src=x onerror="parent.hacked = 2">
+<link rel="stylesheet" href="http://127.0.0.1:{port}/sheet.css"><link rel="dns-prefetch preconnect" href="http://127.0.0.1:{port}">
+<meta http-equiv="refresh" content="0;url=http://127.0.0.1:{port}/meta"><base href="http://127.0.0.1:{port}/">
+<iframe src="http://127.0.0.1:{port}/frame"></iframe><IFRAME/src="http://127.0.0.1:{port}/frame" loading=lazy></iframe><object data="http://127.0.0.1:{port}/object"></object>
+<form action="http://127.0.0.1:{port}/form"><button>Send</button></form>
+<a href="http://127.0.0.1:{port}/top" target="_top">up</a> <a href="http://127.0.0.1:{port}/new" target="_blank">new</a>
+<a href="http://127.0.0.1:{gateway}/">home</a>"#;
+
+/// A PDF that does the same when it is opened.
+const PDF: &str = r"%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R/OpenAction 6 0 R/AA<</O 7 0 R>>>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>/AA<</O 6 0 R>>>>endobj
+4 0 obj<</Length 40>>stream
+BT /F1 40 Tf 20 100 Td (The PDF) Tj ET
+endstream endobj
+5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj
+6 0 obj<</Type/Action/S/URI/URI(http://127.0.0.1:{port}/uri)/Next 7 0 R>>endobj
+7 0 obj<</Type/Action/S/JavaScript/JS(app.launchURL\('http://127.0.0.1:{port}/launch'\); this.submitForm\('http://127.0.0.1:{port}/submit'\);)>>endobj
+trailer<</Root 1 0 R>>
+";
+
+#[test]
+fn the_page_shows_documents_that_can_do_nothing() {
+    let page = Page::new();
+    let port = page.stranger.local_addr().unwrap().port().to_string();
+    for (name, text) in [("page.html", DOCUMENT), ("page.pdf", PDF)] {
+        let text = text.replace("{port}", &port);
+        let text = text.replace("{gateway}", &page.bench.port.to_string());
+        page.bench.home.write_in_workspace(name, text);
+    }
+    let gateway = page.bench.start();
+    page.script("documents", &gateway);
     gateway.stop();
     page.assert_nothing_left();
 }

@@ -10,7 +10,7 @@ use axum::http::header::{
 };
 use axum::response::Response;
 use myclaw_delivery::route::WEB;
-use myclaw_delivery::rows::{Outgoing, PartId};
+use myclaw_delivery::rows::{Outgoing, PartId, SentFile};
 use serde_json::{Value, json};
 
 use super::Server;
@@ -37,10 +37,7 @@ pub(super) async fn download(
     State(server): State<Arc<Server>>,
     Path(part): Path<String>,
 ) -> Result<Response, GatewayError> {
-    let gone = || GatewayError::NotFound("there is no such file, or it is gone".to_owned());
-    let row = server.delivery.ledger().part(&PartId::from_text(&part)).await?;
-    let file = row.filter(|row| row.route.channel == WEB).and_then(|row| row.refers.file);
-    let file = file.ok_or_else(gone)?;
+    let file = file_of(&server, &part).await?;
     let (files, blob) = (Arc::clone(&server.delivery.outbox().files), file.blob);
     let opening = tokio::task::spawn_blocking(move || files.open(&blob));
     let opened = opening.await.ok().and_then(Result::ok).ok_or_else(gone)?;
@@ -62,6 +59,21 @@ pub(super) async fn download(
     // The name is in the link. Here it would need an encoding of its own.
     headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
     Ok(answer)
+}
+
+/// What a file of an answer is called.
+pub(super) async fn name_of(server: &Server, part: &str) -> Result<String, GatewayError> {
+    Ok(file_of(server, part).await?.name)
+}
+
+async fn file_of(server: &Server, part: &str) -> Result<SentFile, GatewayError> {
+    let row = server.delivery.ledger().part(&PartId::from_text(part)).await?;
+    let file = row.filter(|row| row.route.channel == WEB).and_then(|row| row.refers.file);
+    file.ok_or_else(gone)
+}
+
+fn gone() -> GatewayError {
+    GatewayError::NotFound("there is no such file, or it is gone".to_owned())
 }
 
 /// Nothing that could run as a script.

@@ -22,6 +22,7 @@ use super::answer::error;
 use super::devices::{CHANGE_PATH, PAIR_PATH, SIGN_IN_PATH};
 use super::front::{Caller, Link, household};
 use super::strangers::Place;
+use super::views::VIEW_PATH;
 use super::{MAX_BODY, Server, openai, page, scope};
 use crate::devices::{Known, Login, Scope};
 
@@ -268,7 +269,9 @@ async fn checked(
     }
     let path = request.uri().path();
     let is_page = page::is_file(path) && matches!(*request.method(), Method::GET | Method::HEAD);
-    if is_page || OPEN_PATHS.contains(&path) {
+    // The address of a view is the secret.
+    let is_view = path.starts_with(VIEW_PATH) && *request.method() == Method::GET;
+    if is_page || is_view || OPEN_PATHS.contains(&path) {
         return of_stranger(server, caller.address, MOST_OF_STRANGERS, request, next).await;
     }
     if server.failures.has_too_many(caller.address) {

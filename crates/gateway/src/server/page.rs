@@ -18,7 +18,7 @@ use ring::digest::{SHA256, digest};
 
 /// What the page may do. Styles and scripts come from their own files, pictures also from the session.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
-                      img-src 'self' data: blob:; manifest-src 'self'; base-uri 'none'; form-action 'none'; \
+                      img-src 'self' data: blob:; manifest-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dompurify";
 /// What every other answer may do in a browser: nothing.
 const NO_POLICY: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
@@ -127,10 +127,13 @@ pub(super) fn protect(headers: &mut HeaderMap) {
         ("referrer-policy", "no-referrer"),
         ("cross-origin-resource-policy", "same-origin"),
         ("cross-origin-opener-policy", "same-origin"),
-        ("x-frame-options", "DENY"),
     ] {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
+    // Documents of answers are for frames of the page.
+    headers
+        .entry(HeaderName::from_static("x-frame-options"))
+        .or_insert(HeaderValue::from_static("DENY"));
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static(NO_POLICY));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }

@@ -52,6 +52,8 @@ const ROUTES: &[(&str, &str, Needs)] = &[
     ("GET", "/api/setup", Needs::See),
     ("POST", "/api/setup/model", Needs::Own),
     ("GET", "/api/files/{part}", Needs::See),
+    ("POST", "/api/files/{part}/view", Needs::See),
+    ("GET", "/view/{secret}", Needs::Nothing),
     ("GET", "/api/agents", Needs::See),
     ("GET", "/api/skills", Needs::See),
     ("GET", "/api/logs", Needs::See),
