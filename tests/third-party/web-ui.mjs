@@ -6,6 +6,7 @@
 
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -126,6 +127,22 @@ async function eventually(what, is) {
     assert(Date.now() < until, `not in time: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
+}
+
+/** The text of the QR code in a picture, read by a program of others. */
+async function readCode(png) {
+  const jsQR = createRequire(join(AXE, "package.json"))("jsqr");
+  const page = await browser.newPage();
+  const { data, width, height } = await page.evaluate(async (source) => {
+    const image = new Image();
+    image.src = source;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    canvas.drawImage(image, 0, 0);
+    return { data: [...canvas.getImageData(0, 0, image.width, image.height).data], width: image.width, height: image.height };
+  }, `data:image/png;base64,${png.toString("base64")}`);
+  await page.close();
+  return jsQR.default(Uint8ClampedArray.from(data), width, height)?.data;
 }
 
 const scenarios = {
@@ -1211,10 +1228,10 @@ const scenarios = {
     await page.getByText("No other device has access").waitFor();
     await page.getByRole("radio", { name: "Only see" }).check();
     await page.getByRole("button", { name: "Make a code" }).click();
-    const code = await page.getByRole("status").locator("code").textContent();
+    const pairing = await page.getByRole("status").locator("code").textContent();
     // Another browser, which knows the code alone, and then its own token.
     const headers = { "Content-Type": "application/json" };
-    const body = JSON.stringify({ code, name: "<b>tablet</b>", scope: "owner" });
+    const body = JSON.stringify({ code: pairing, name: "<b>tablet</b>", scope: "owner" });
     const paired = await (await fetch(`${GATEWAY}/api/devices/pair`, { method: "POST", headers, body })).json();
     const device = page.getByRole("listitem").filter({ hasText: "<b>tablet</b>" });
     await device.getByText("asks", { exact: true }).waitFor();
@@ -1227,6 +1244,42 @@ const scenarios = {
     await device.getByRole("button", { name: "Revoke" }).click();
     await device.waitFor({ state: "detached" });
     await other.getByRole("button", { name: "Sign in" }).waitFor();
+
+    // A phone signs in with its camera.
+    const panel = page.getByRole("region", { name: "Sign in on a phone" });
+    await panel.getByRole("button", { name: "Make a link" }).click();
+    const code = panel.getByRole("img", { name: "QR code of the link" });
+    await code.waitFor();
+    await check(page, "devices-code");
+    const link = await readCode(await code.screenshot());
+    assert.match(link, /^http:\/\/claw\.example\.org:\d+\/#\/sign-in\/[0-9a-f]{64}$/);
+    const phone = await open();
+    const here = GATEWAY + new URL(link).hash.replace("#", "/#");
+    await phone.goto(here);
+    await ready(phone);
+    // The phone is a device, which makes no links.
+    await phone.goto(`${GATEWAY}/#/devices`);
+    await phone.getByRole("button", { name: "Make a link" }).click();
+    await phone.getByRole("alert").getByText("a link is made with the gateway's own token").waitFor();
+
+    // The same in a terminal, whose text is light and twice as high as wide.
+    const terminal = await browser.newPage();
+    const rows = JSON.parse(process.env.CODE);
+    const png = await terminal.evaluate((rows) => {
+      const size = 6;
+      const canvas = Object.assign(document.createElement("canvas"), { width: rows[0].length * size, height: rows.length * 2 * size });
+      const context = canvas.getContext("2d");
+      context.fillRect(0, 0, canvas.width, canvas.height);
+      context.fillStyle = "white";
+      rows.forEach((row, y) =>
+        [...row].forEach((block, x) => {
+          if ("█▀".includes(block)) context.fillRect(x * size, y * 2 * size, size, size);
+          if ("█▄".includes(block)) context.fillRect(x * size, (y * 2 + 1) * size, size, size);
+        }),
+      );
+      return canvas.toDataURL().split(",")[1];
+    }, rows);
+    assert.equal(await readCode(Buffer.from(png, "base64")), process.env.LINK);
     assert.deepEqual([...page.foreign, ...other.foreign], []);
   },
 

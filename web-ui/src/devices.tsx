@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { api } from "./api";
 import { Act, Choice, Mark, Page, type PageProps, State, useLoad } from "./common";
+import { Copy } from "./copy";
 import { fullMoment, visible } from "./text";
 
 const EVERY = 5_000;
@@ -55,6 +56,50 @@ function NewDevice() {
   );
 }
 
+interface Link {
+  links: string[];
+  expiresAt: number;
+  /** The rows of a QR code of the last link: `1` is dark. */
+  code: string[];
+}
+
+/** Modules of the light edge that a camera needs. */
+const EDGE = 4;
+
+function Code({ rows }: { rows: string[] }) {
+  const size = rows.length + 2 * EDGE;
+  const dark = rows.flatMap((row, y) => [...row.matchAll(/1+/g)].map((run) => `M${run.index + EDGE} ${y + EDGE}h${run[0].length}v1h-${run[0].length}z`));
+  return (
+    <svg class="qr" viewBox={`0 0 ${size} ${size}`} role="img" aria-label="QR code of the link" shape-rendering="crispEdges">
+      <rect width={size} height={size} fill="#fff" />
+      <path d={dark.join("")} />
+    </svg>
+  );
+}
+
+function Phone() {
+  const [made, setMade] = useState<Link | null>(null);
+  const link = made?.links.at(-1) ?? "";
+  return (
+    <section aria-label="Sign in on a phone">
+      <h2>Sign in on a phone</h2>
+      <p class="muted">A link signs you in once, within ten minutes. Whoever opens it first may do everything here.</p>
+      <p>
+        <Act label="Make a link" icon="plus" onAct={() => api<Link>("/api/devices/link", { method: "POST", body: {} }).then(setMade)} />
+      </p>
+      {made && (
+        <div role="status">
+          <Code rows={made.code} />
+          <p>
+            Its address begins with <code>{visible(new URL(link).origin)}</code>. <Copy label="Copy the link" text={link} />
+            {made.links.length < 2 && " This machine alone reaches it; name an address that the phone reaches in gateway.allowedHosts."}
+          </p>
+        </div>
+      )}
+    </section>
+  );
+}
+
 export function DevicesPage({ phase }: PageProps) {
   const loaded = useLoad<{ devices: Device[] }>("/api/devices", phase, EVERY);
   const devices = loaded.data?.devices ?? [];
@@ -83,6 +128,7 @@ export function DevicesPage({ phase }: PageProps) {
         ))}
       </ul>
       {!loaded.error && <NewDevice />}
+      {!loaded.error && <Phone />}
     </Page>
   );
 }

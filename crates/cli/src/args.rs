@@ -54,7 +54,7 @@ pub(crate) use config::{ConfigArgs, ConfigCommand};
 pub(crate) use cron::{CronArgs, CronCommand, JobArgs};
 pub(crate) use devices::{DeviceScope, DevicesArgs, DevicesCommand};
 pub(crate) use gateway::{
-    GatewayArgs, GatewayCommand, InstallArgs, LogsArgs, ServiceManager, UninstallArgs,
+    GatewayArgs, GatewayCommand, InstallArgs, LinkArgs, LogsArgs, ServiceManager, UninstallArgs,
 };
 pub(crate) use host::{
     AddGroupArgs, GroupsArgs, GroupsCommand, HostArgs, HostBackend, HostDirectory, WhoseWorkflows,

@@ -30,14 +30,21 @@ pub(crate) enum GatewayCommand {
     Uninstall(UninstallArgs),
     /// Print a link that signs you in to the page, once and within ten minutes
     #[command(long_about = help::GATEWAY_LINK, after_long_help = help::GATEWAY_LINK_EXAMPLES)]
-    Link {
-        /// Print one JSON object
-        #[arg(long)]
-        json: bool,
-    },
+    Link(LinkArgs),
     /// Show the newest lines of the log, or of the service's journal
     #[command(after_long_help = help::GATEWAY_LOGS_EXAMPLES)]
     Logs(LogsArgs),
+}
+
+/// Arguments of `gateway link`.
+#[derive(Debug, Args)]
+pub(crate) struct LinkArgs {
+    /// Draw the last link as a QR code too, for the camera of a phone
+    #[arg(long)]
+    pub(crate) qr: bool,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "qr")]
+    pub(crate) json: bool,
 }
 
 /// Arguments of `gateway install`.

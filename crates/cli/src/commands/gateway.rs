@@ -1,5 +1,6 @@
 //! `myclaw gateway`: the process that is always on.
 
+mod link;
 mod logs;
 mod service;
 
@@ -10,7 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use myclaw_agent::{Home, SessionOptions};
-use myclaw_gateway::{Control, Ended, Gateway, GatewayError, MakeHost, OnConfig, new_link};
+use myclaw_gateway::{Control, Ended, Gateway, GatewayError, MakeHost, OnConfig};
 use myclaw_gateway_client::{Say, state_of};
 use serde_json::{Value, json};
 use service::Service;
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &GatewayArgs) -> Result<(), CliError> {
     match &args.command {
         None => serve(),
         Some(GatewayCommand::Status { json }) => status(*json),
-        Some(GatewayCommand::Link { json }) => link(*json),
+        Some(GatewayCommand::Link(args)) => link::link(args),
         Some(GatewayCommand::Install(args)) => service::install(args),
         Some(GatewayCommand::Uninstall(args)) => service::uninstall(args),
         Some(GatewayCommand::Logs(args)) => logs::logs(args),
@@ -149,20 +150,6 @@ fn begin_anew(program: std::io::Result<PathBuf>) -> CliError {
     CliError::failure(format!(
         "the gateway has stopped and cannot start again: {error}; start it with `myclaw gateway`"
     ))
-}
-
-fn link(as_json: bool) -> Result<(), CliError> {
-    let session = load_session(find_home()?, &SessionOptions::default())?;
-    let made = runtime::block_on(new_link(&session.home, &session.config))?.map_err(failure)?;
-    let mut printer = Printer::stdout();
-    if as_json {
-        printer.json(&made)?;
-        return printer.finish();
-    }
-    let links = made["links"].as_array().into_iter().flatten();
-    printer.safe_lines(links.filter_map(|link| link.as_str()))?;
-    note("the link works once and for ten minutes; who opens it may do everything here");
-    printer.finish()
 }
 
 fn status(as_json: bool) -> Result<(), CliError> {

@@ -173,7 +173,12 @@ impl Page {
 
     /// Runs a part of the script; false if the browser is not there.
     fn script(&self, scenario: &str, gateway: &Gateway) -> bool {
-        let Some(script) = self.begin_script(scenario, gateway) else { return false };
+        self.script_with(scenario, gateway, &[])
+    }
+
+    /// The same with variables of its own.
+    fn script_with(&self, scenario: &str, gateway: &Gateway, variables: &[(&str, &str)]) -> bool {
+        let Some(script) = self.begin(scenario, gateway, variables) else { return false };
         let output = script.wait(SCRIPT_TIME);
         println!("{}", output.stdout());
         output.assert_code(0);
@@ -182,6 +187,15 @@ impl Page {
 
     /// Starts a part of the script; `None` if the browser is not there.
     fn begin_script(&self, scenario: &str, gateway: &Gateway) -> Option<RunningChild> {
+        self.begin(scenario, gateway, &[])
+    }
+
+    fn begin(
+        &self,
+        scenario: &str,
+        gateway: &Gateway,
+        variables: &[(&str, &str)],
+    ) -> Option<RunningChild> {
         let package = |name: &str| std::env::var_os(name);
         let (Some(playwright), Some(axe)) = (package("MYCLAW_PLAYWRIGHT"), package("MYCLAW_AXE"))
         else {
@@ -198,6 +212,7 @@ impl Page {
         command.env("GATEWAY", format!("http://127.0.0.1:{}", self.bench.port));
         command.env("TOKEN", &gateway.client.token).env("MODEL", self.bench.model.url());
         command.env("STRANGER", self.stranger.local_addr().unwrap().port().to_string());
+        command.envs(variables.iter().copied());
         Some(RunningChild::spawn(&mut command))
     }
 
@@ -494,8 +509,15 @@ fn the_page_shows_channels_and_lets_people_in() {
 #[test]
 fn the_page_lets_devices_in_and_revokes_them() {
     let page = Page::new();
+    page.bench.configure(|config| config["gateway"]["allowedHosts"] = json!(["claw.example.org"]));
     let gateway = page.bench.start();
-    page.script("devices", &gateway);
+    let mut command = page.bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    let output = command.args(["gateway", "link", "--qr"]).output().unwrap();
+    assert!(output.status.success());
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = printed.lines().collect();
+    let code = json!(lines[2..]).to_string();
+    page.script_with("devices", &gateway, &[("LINK", lines[1]), ("CODE", &code)]);
     gateway.stop();
 }
 

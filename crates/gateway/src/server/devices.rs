@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
+use qrcode::{Color, EcLevel, QrCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -64,7 +65,18 @@ async fn link(
         return Err(GatewayError::Forbidden(why.to_owned()));
     }
     let (links, expires_at) = server.new_links();
-    Ok(Json(json!({"links": links, "expiresAt": expires_at})))
+    // The last name is one that a phone may reach.
+    let code = links.last().map(|link| qr_code(link)).transpose()?;
+    Ok(Json(json!({"links": links, "expiresAt": expires_at, "code": code})))
+}
+
+/// The rows of a QR code without its edge: `1` is dark.
+fn qr_code(text: &str) -> Result<Vec<String>, GatewayError> {
+    let code = QrCode::with_error_correction_level(text, EcLevel::L)
+        .map_err(|error| GatewayError::Internal(format!("the link has no QR code: {error}")))?;
+    let rows = code.to_colors();
+    let of_row = |row: &[Color]| row.iter().map(|one| one.select('1', '0')).collect();
+    Ok(rows.chunks(code.width()).map(of_row).collect())
 }
 
 impl Server {

@@ -52,6 +52,7 @@ the first link that is opened uses up the others.";
 pub(in crate::args) const GATEWAY_LINK_EXAMPLES: &str = "\
 Examples:
   myclaw gateway link
+  myclaw gateway link --qr                     for a phone that reaches the gateway
   xdg-open \"$(myclaw gateway link | head -n 1)\"
 
 Exit codes:
