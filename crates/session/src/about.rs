@@ -88,6 +88,12 @@ impl SessionStore {
 }
 
 impl About {
+    /// Whether the labels are all of `with` and none of `without`.
+    pub(crate) fn fits(&self, with: &[&str], without: &[&str]) -> bool {
+        let has = |label: &&str| self.labels.iter().any(|own| own == label);
+        with.iter().all(has) && !without.iter().any(has)
+    }
+
     /// The index's `extra` fields. The names of what the owner gives are included in any case, so that they replace the old
     /// values.
     pub(crate) fn to_extra(&self) -> serde_json::Map<String, serde_json::Value> {

@@ -55,6 +55,28 @@ pub trait Catalog: fmt::Debug + Send + Sync {
     /// The list cannot be read.
     fn latest(&self, limit: usize) -> Result<(Vec<IndexedSession>, usize), SessionError>;
 
+    /// The `limit` most recently changed of the listed sessions that have all labels of `with` and none of `without`, the
+    /// latest first, and the number of all of them.
+    ///
+    /// # Errors
+    /// The list cannot be read.
+    fn latest_labelled(
+        &self,
+        limit: usize,
+        with: &[&str],
+        without: &[&str],
+    ) -> Result<(Vec<IndexedSession>, usize), SessionError> {
+        let (mut found, mut count) = (Vec::new(), 0);
+        self.visit(&mut |session| {
+            if About::from_extra(session.entry.extra.as_ref()).fits(with, without) {
+                count += 1;
+                found.extend((found.len() < limit).then_some(session));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok((found, count))
+    }
+
     /// The keys of the `limit` most recently changed of the sessions whose key `is_wanted`, the latest first.
     ///
     /// # Errors

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -255,32 +254,19 @@ fn latest(
     limit: usize,
     archived: bool,
 ) -> Result<(Vec<IndexedSession>, usize), SessionError> {
-    let (mut pinned, mut others, mut total) = (Vec::new(), Vec::new(), 0);
-    let mut take = |session: IndexedSession| {
-        let labels = About::from_extra(session.entry.extra.as_ref()).labels;
-        let has = |label: &str| labels.iter().any(|own| own == label);
-        if has(ARCHIVED) != archived {
-            return;
-        }
-        total += 1;
-        if has(PINNED) && pinned.len() < MOST {
-            pinned.push(session);
-        } else if others.len() < limit {
-            others.push(session);
-        }
-    };
-    // The newest are found quickly. Only where there are more, a pinned one may be anywhere.
-    let (newest, all) = catalog.latest(limit)?;
-    if newest.len() >= all {
-        newest.into_iter().for_each(&mut take);
+    let [(mut pinned, first), (mut others, then)] = if archived {
+        [
+            catalog.latest_labelled(MOST, &[ARCHIVED, PINNED], &[])?,
+            catalog.latest_labelled(limit, &[ARCHIVED], &[PINNED])?,
+        ]
     } else {
-        catalog.visit(&mut |session| {
-            take(session);
-            ControlFlow::Continue(())
-        })?;
-    }
+        [
+            catalog.latest_labelled(MOST, &[PINNED], &[ARCHIVED])?,
+            catalog.latest_labelled(limit, &[], &[PINNED, ARCHIVED])?,
+        ]
+    };
     pinned.append(&mut others);
-    Ok((pinned, total))
+    Ok((pinned, first + then))
 }
 
 /// Whether a question is one of this session, or of one that works on its behalf.

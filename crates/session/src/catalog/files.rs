@@ -43,6 +43,15 @@ impl Catalog for SessionStore {
         self.index().latest(limit)
     }
 
+    fn latest_labelled(
+        &self,
+        limit: usize,
+        with: &[&str],
+        without: &[&str],
+    ) -> Result<(Vec<IndexedSession>, usize), SessionError> {
+        self.index().latest_labelled(limit, with, without)
+    }
+
     fn latest_keys(
         &self,
         limit: usize,

@@ -36,6 +36,20 @@ impl SessionIndex {
         self.read(|view| view.latest(limit))
     }
 
+    /// The `limit` most recently changed of the sessions that have all labels of `with` and none of `without`, and the number
+    /// of all of them. Labels are parsed once for each state of the file.
+    ///
+    /// # Errors
+    /// As for [`SessionIndex::list`].
+    pub fn latest_labelled(
+        &self,
+        limit: usize,
+        with: &[&str],
+        without: &[&str],
+    ) -> Result<(Vec<IndexedSession>, usize), SessionError> {
+        self.read(|view| view.latest_labelled(limit, with, without))
+    }
+
     /// The `limit` most recently changed of the sessions whose key `is_wanted` or whose key or title matches, and the number of
     /// all of them. Only those that may match are parsed.
     ///

@@ -4,11 +4,13 @@
 //! time of each entry, and an entry is parsed only when it is needed. That works for the layout in which this program
 //! writes the file; a file in another layout is parsed and laid out again first.
 
+use std::collections::HashMap;
 use std::fs::Metadata;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use memchr::memmem::Finder;
 use myclaw_files::{Durability, NewFile};
@@ -16,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{EntriesByKey, SessionEntry};
+use crate::About;
 use crate::error::{IoContext, SessionError};
 
 /// Identifies a state of a file. Each change creates a new file, so even two states with one length within one tick of
@@ -69,6 +72,8 @@ pub(super) enum Loaded {
 pub(super) struct Snapshot {
     text: Vec<u8>,
     pub(super) spans: Vec<Span>,
+    /// What the entries with labels are about, by their places in `spans`.
+    labelled: OnceLock<HashMap<usize, About>>,
 }
 
 /// The place of an entry.
@@ -93,7 +98,7 @@ impl Snapshot {
             Err(error) => return Err(SessionError::from_io("read the session index", path, error)),
         };
         if let Some(spans) = scan(&text) {
-            return Ok(Loaded::Sound(Self { text, spans }));
+            return Ok(Loaded::Sound(Self { text, spans, labelled: OnceLock::new() }));
         }
         parse(&text, path)
     }
@@ -115,6 +120,20 @@ impl Snapshot {
     /// An entry; `None` if it lacks required fields.
     pub(super) fn entry(&self, span: &Span) -> Option<SessionEntry> {
         serde_json::from_slice(&self.text[span.body.clone()]).ok()
+    }
+
+    /// What the entries with labels are about, by their places. They are parsed once, since the page asks again and again.
+    pub(super) fn labelled(&self) -> &HashMap<usize, About> {
+        self.labelled.get_or_init(|| {
+            // The list is not empty: a line feed follows.
+            let labels = Finder::new(b"\"labels\": [\n");
+            let entries = self.spans.iter().enumerate();
+            let about = entries.filter_map(|(place, span)| {
+                labels.find(&self.text[span.body.clone()])?;
+                Some((place, About::from_extra(self.entry(span)?.extra.as_ref())))
+            });
+            about.collect()
+        })
     }
 
     /// The entries that have all required fields.
@@ -148,7 +167,7 @@ fn parse(text: &[u8], path: &Path) -> Result<Loaded, SessionError> {
     }
     let text = writer.finish();
     Ok(match scan(&text) {
-        Some(spans) => Loaded::Sound(Snapshot { text, spans }),
+        Some(spans) => Loaded::Sound(Snapshot { text, spans, labelled: OnceLock::new() }),
         None => Loaded::Corrupt(entries),
     })
 }

@@ -12,7 +12,7 @@ use super::snapshot::{Snapshot, SnapshotWriter};
 use super::{EntriesByKey, IndexedSession, SessionEntry};
 use crate::error::SessionError;
 use crate::store::session_file;
-use crate::{SearchQuery, SessionKey, indexed_title};
+use crate::{About, SearchQuery, SessionKey, indexed_title};
 
 /// The current index.
 #[derive(Debug, Default)]
@@ -130,6 +130,27 @@ impl View {
     /// The `limit` most recently changed sessions, and the number of all; an error if one of them cannot be read.
     pub(super) fn latest(&self, limit: usize) -> Result<(Vec<IndexedSession>, usize), Unreadable> {
         let mut listed = self.listed();
+        let count = listed.len();
+        keep_latest(&mut listed, limit);
+        Ok((self.parsed(&listed)?, count))
+    }
+
+    /// The `limit` most recently changed of the sessions with these labels, and the number of all of them; an error if one of
+    /// the former cannot be read.
+    pub(super) fn latest_labelled(
+        &self,
+        limit: usize,
+        with: &[&str],
+        without: &[&str],
+    ) -> Result<(Vec<IndexedSession>, usize), Unreadable> {
+        let unlabelled = About::default();
+        let written = self.snapshot.labelled();
+        let mut listed = self.listed();
+        listed.retain(|listed| match listed.place {
+            Some(place) => written.get(&place).unwrap_or(&unlabelled).fits(with, without),
+            None => About::from_extra(self.entry(listed).and_then(|entry| entry.extra).as_ref())
+                .fits(with, without),
+        });
         let count = listed.len();
         keep_latest(&mut listed, limit);
         Ok((self.parsed(&listed)?, count))

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use myclaw_session::{
-    Case, Entry, EntryId, LockWait, MetaPatch, PruneScope, Role, SearchQuery, SearchScope,
+    About, Case, Entry, EntryId, LockWait, MetaPatch, PruneScope, Role, SearchQuery, SearchScope,
     SessionError, SessionKey, SessionUse, TailLimit, TranscriptMessage, UpdatedAt,
 };
 use serde_json::Map;
@@ -125,6 +125,25 @@ fn sessions_are_listed_by_their_time_and_then_by_their_key() {
         };
         subject.catalog.visit(&mut visit).unwrap();
         assert_eq!(seen, [(key("new"), 9), (key("a"), 7), (key("b"), 7)]);
+        let label = |name: &str, labels: &[&str]| {
+            let labels: Vec<String> = labels.iter().map(|&label| label.to_owned()).collect();
+            let mut set = |about: &mut About| about.labels.clone_from(&labels);
+            subject.catalog.change_about(&key(name), LockWait::Fail, &mut set).unwrap();
+        };
+        label("b", &["pinned", "two\nlines"]);
+        label("old", &["archived", "pinned"]);
+        label("new", &["pinned"]);
+        label("new", &[]);
+        let labelled = |limit: usize, with: &[&str], without: &[&str]| {
+            let (found, count) = subject.catalog.latest_labelled(limit, with, without).unwrap();
+            (found.into_iter().map(|session| session.key).collect::<Vec<_>>(), count)
+        };
+        assert_eq!(labelled(9, &["pinned"], &["archived"]), (vec![key("b")], 1));
+        assert_eq!(labelled(9, &["pinned", "archived"], &[]), (vec![key("old")], 1));
+        assert_eq!(labelled(9, &["pin", "labels"], &[]), (vec![], 0));
+        assert_eq!(labelled(1, &[], &["pinned", "archived"]), (vec![key("new")], 2));
+        assert_eq!(labelled(0, &["pinned"], &[]), (vec![], 2));
+        assert_eq!(labelled(2, &[], &[]), (order[..2].to_vec(), 4));
         // A change moves a session to the front, unless it is no activity.
         subject.catalog.update(&key("old"), MetaPatch::default()).unwrap();
         assert_eq!(subject.listed()[0], key("old"));

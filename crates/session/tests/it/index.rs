@@ -446,6 +446,42 @@ fn a_list_that_was_read_reads_only_what_has_changed_since() {
     assert_eq!(index.list().unwrap(), home.store().index().list().unwrap());
 }
 
+#[test]
+fn sessions_are_found_by_labels_in_the_file_and_in_the_journal() {
+    let home = Home::new();
+    large_index(&home, 10);
+    let mut entries = stored(&home);
+    for (name, labels) in [
+        ("s3", json!(["pinned"])),
+        ("s5", json!(["\"labels\": [\n", "archived"])),
+        ("s7", json!([])),
+        ("s8", json!(["pinned", "archived"])),
+    ] {
+        entries[cli(name).as_str()]["extra"]["labels"] = labels;
+    }
+    let index = home.store().index();
+    fs::write(index.path(), serde_json::to_string_pretty(&entries).unwrap() + "\n").unwrap();
+    let labelled = |limit: usize, with: &[&str], without: &[&str]| {
+        let (found, count) = index.latest_labelled(limit, with, without).unwrap();
+        let names = found.into_iter().map(|session| session.key.parts().peer_id);
+        (names.collect::<Vec<_>>().join(" "), count)
+    };
+    assert_eq!(labelled(9, &["pinned"], &[]), ("s8 s3".to_owned(), 2));
+    assert_eq!(labelled(9, &["pinned", "archived"], &[]), ("s8".to_owned(), 1));
+    assert_eq!(labelled(9, &["archived"], &["pinned"]), ("s5".to_owned(), 1));
+    assert_eq!(labelled(3, &[], &["pinned", "archived"]), ("s9 s7 s6".to_owned(), 7));
+    let label = |name: &str, labels: Value| {
+        let extra = json!({"labels": labels}).as_object().cloned();
+        let patch = MetaPatch { extra, updated_at: UpdatedAt::Keep, ..MetaPatch::default() };
+        index.record(&cli(name), patch).unwrap();
+    };
+    label("s3", json!([]));
+    label("s1", json!(["pinned"]));
+    assert!(journal(&home).exists(), "these are in the journal");
+    assert_eq!(labelled(9, &["pinned"], &[]), ("s8 s1".to_owned(), 2));
+    assert_eq!(labelled(9, &[], &["pinned", "archived"]).1, 7);
+}
+
 /// The first `most` sessions that [`SessionIndex::each`] passes on.
 fn each_of(index: &SessionIndex, most: usize) -> Vec<IndexedSession> {
     let mut sessions = Vec::new();
