@@ -901,6 +901,46 @@ const scenarios = {
     assert.notEqual(await page.title(), "hacked");
   },
 
+  /** Formulas are drawn by a file that loads when an answer has some. */
+  async formulas() {
+    const page = await open();
+    const loaded = [];
+    page.on("request", (request) => loaded.push(new URL(request.url()).pathname));
+    await signIn(page, TOKEN, "/#/s/formulas");
+    await ready(page);
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await idle(page);
+    assert(!loaded.includes("/math.js"));
+    await say(page, "please show formulas");
+    const formulas = messages(page).locator("math");
+    await eventually("the formulas are drawn", async () => (await formulas.count()) === 5);
+    assert(loaded.includes("/math.js"));
+    assert.equal(await messages(page).locator("math msqrt").count(), 1);
+    assert.equal(await messages(page).locator("math mtable mtd").count(), 4);
+    await messages(page).getByText("it costs $5 and $10, or $5–$10, in $HOME and $PATH, $x$,").waitFor();
+    // What cannot be drawn, and what may not be, stays as it was written.
+    assert.deepEqual(await messages(page).locator("code.language-math").allInnerTexts(), [
+      "\\frac{1}{",
+      "\\href{javascript:window.hacked=1}{x}",
+      "\\includegraphics{http://127.0.0.1/x.png}",
+      "\\def\\a{\\a\\a}\\a",
+      "\\style{position:fixed}{x}",
+    ]);
+    assert.equal(await messages(page).locator("math [href], math [style*=fixed], math script").count(), 0);
+    // A wide one scrolls by itself, also with the keyboard.
+    await page.setViewportSize({ width: 375, height: 740 });
+    const wide = messages(page).getByRole("group", { name: "formula" }).last();
+    await wide.focus();
+    await page.keyboard.press("ArrowRight");
+    await eventually("the formula scrolls", () => wide.evaluate((one) => one.scrollLeft > 0));
+    await check(page, "formulas");
+    await page.reload();
+    await eventually("they are drawn again", async () => (await formulas.count()) === 5);
+    assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
+    assert.deepEqual(page.foreign, []);
+  },
+
   async setup() {
     const page = await open();
     await signIn(page);

@@ -2,8 +2,9 @@
 
 import DOMPurify from "dompurify";
 import { Marked } from "marked";
+import { formulas } from "./formulas";
 
-const marked = new Marked({ gfm: true, breaks: true });
+const marked = new Marked({ gfm: true, breaks: true }, formulas);
 
 /** Addresses that a link may have. Everything else, such as `javascript:`, is removed. */
 const SAFE_LINK = /^(?:https?:|mailto:)/i;

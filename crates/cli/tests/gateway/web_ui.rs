@@ -43,8 +43,25 @@ const DRAWING: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" width="30" heig
 /// An answer with code.
 const CODE: &str = "Like this:\n\n```sh\necho from-a-block # <b>\n```\n\n```unknown\nif 1\n```";
 
+/// Formulas, amounts of money that are none, and some that are wrong or want more than to be seen.
+const FORMULAS: &str = r"Inline $E = mc^2$ and \(a_1 + b\); it costs $5 and $10, or $5–$10, in $HOME and $PATH, \$x\$, `$a$`.
+
+$$
+\int_0^\infty e^{-x^2}\,dx = \frac{\sqrt{\pi}}{2}
+$$
+
+\[ \begin{pmatrix} a & b \\ c & d \end{pmatrix} \]
+
+```math
+a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q+r+s+t+u+v+w+x+y+z+a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q+r+s+t+u+v+w+x+y+z
+```
+
+Wrong: $\frac{1}{$, $\href{javascript:window.hacked=1}{x}$, $\includegraphics{http://127.0.0.1/x.png}$,
+$\def\a{\a\a}\a$, $\style{position:fixed}{x}$. The end.";
+
 /// Messages that are answered with a text.
-const TEXTS: [(&str, &str); 4] = [
+const TEXTS: [(&str, &str); 5] = [
+    ("please show formulas", FORMULAS),
     ("please show code", CODE),
     ("please send pages", "MEDIA: page.html\nMEDIA: page.pdf"),
     ("please send drawings", "MEDIA: drawing.svg"),
@@ -436,6 +453,15 @@ fn the_page_shows_documents_that_can_do_nothing() {
     }
     let gateway = page.bench.start();
     page.script("documents", &gateway);
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
+fn the_page_draws_formulas_and_leaves_amounts_of_money() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("formulas", &gateway);
     gateway.stop();
     page.assert_nothing_left();
 }

@@ -50,13 +50,14 @@ macro_rules! script {
     };
 }
 
-static FILES: [File; 14] = [
+static FILES: [File; 15] = [
     file!("/", "index.html", "text/html; charset=utf-8"),
     script!("app.js"),
     // These load when they are used.
     script!("common.js"),
     script!("config.js"),
     script!("highlight.js"),
+    script!("math.js"),
     script!("more-pages.js"),
     script!("usage.js"),
     file!("/app.css", "app.css", "text/css; charset=utf-8"),
