@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use myclaw_auth::STORE_FILE;
 use myclaw_config::{CommandLine, KeySource, Paths};
-use myclaw_files::{ClosedPaths, KnownLinks, Opening, PathUse};
+use myclaw_files::{ClosedPaths, KnownLinks, Opening, PathUse, variables};
 
 use crate::SessionConfig;
 use crate::mcp::server_files;
@@ -80,6 +80,11 @@ impl SessionConfig {
         }
         let sources =
             config.secrets().filter_map(|key| KeySource::from_config(key, Some(paths)).ok());
+        let given = [variables::STORE_URL, variables::STORE_KEY];
+        let given = given.into_iter().filter_map(|name| self.home.environment.get(name));
+        let sources = sources.chain(given.filter_map(|written| {
+            KeySource::parse(&written.trim().into(), |path| paths.resolve_in_config(path)).ok()
+        }));
         files.extend(sources.filter_map(|source| match source {
             KeySource::File(path) => Some(path),
             _ => None,

@@ -172,7 +172,7 @@ pub async fn set_up_model(
         .map_err(|failure| no_answer(&reference, failure))?;
     let previous = match profile {
         None => None,
-        Some(profile) => Some(store.change(|file| exchange(file, &name, Some(profile)))?.0),
+        Some(profile) => Some(store.change(|file| exchange(file, &name, Some(profile.clone())))?.0),
     };
     match change_config(home, file, &changes).await {
         Ok(written) => {
@@ -181,7 +181,7 @@ pub async fn set_up_model(
         }
         Err(error) => {
             if let Some(previous) = previous {
-                store.change(|file| exchange(file, &name, previous))?;
+                store.change(|file| exchange(file, &name, previous.clone()))?;
             }
             Err(error.into())
         }

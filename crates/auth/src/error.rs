@@ -42,6 +42,9 @@ pub enum AuthStoreError {
         /// The largest size that is read, in bytes.
         limit: u64,
     },
+    /// A store that is no file fails, in words for people.
+    #[error("{0}")]
+    Elsewhere(String),
     /// The system refused.
     #[error("cannot {action} {}: {source}; check the free space and the permissions of its directory", path.display())]
     Io {

@@ -41,7 +41,8 @@ pub trait KeepKeys: fmt::Debug + Send + Sync {
     /// It cannot be read.
     fn load(&self) -> Result<AuthFile, AuthStoreError>;
 
-    /// Changes it under its lock. Returns where damaged content was moved, if there was some and `how` begins anew.
+    /// Changes it. Where somebody else may change it meanwhile, `change` is called again with what is stored then. Returns
+    /// where damaged content was moved, if there was some and `how` begins anew.
     ///
     /// # Errors
     /// It cannot be read or written. Nothing has changed then.
@@ -157,7 +158,9 @@ impl AuthStore {
         refresh: Option<SecretString>,
         expires: Option<u64>,
     ) -> Result<(), AuthStoreError> {
-        let keep = move |file: &mut AuthFile| file.renew_login(name, access, refresh, expires);
+        let keep = move |file: &mut AuthFile| {
+            file.renew_login(name, access.clone(), refresh.clone(), expires);
+        };
         self.update(keep, KeyChange::Tokens(reserved)).map(drop)
     }
 
@@ -167,7 +170,7 @@ impl AuthStore {
     /// The store is unchanged: it is locked, of a later version, or the system refuses.
     pub fn change<T: Default>(
         &self,
-        change: impl FnOnce(&mut AuthFile) -> T,
+        change: impl FnMut(&mut AuthFile) -> T,
     ) -> Result<(T, Option<PathBuf>), AuthStoreError> {
         self.update(change, KeyChange::Profiles)
     }
@@ -176,22 +179,20 @@ impl AuthStore {
     ///
     /// # Errors
     /// As [`AuthStore::change`]. A store that is damaged is left unchanged.
-    pub fn record(&self, change: impl FnOnce(&mut AuthFile)) -> Result<(), AuthStoreError> {
+    pub fn record(&self, change: impl FnMut(&mut AuthFile)) -> Result<(), AuthStoreError> {
         self.update(change, KeyChange::Use).map(drop)
     }
 
     fn update<T: Default>(
         &self,
-        change: impl FnOnce(&mut AuthFile) -> T,
+        mut change: impl FnMut(&mut AuthFile) -> T,
         how: KeyChange,
     ) -> Result<(T, Option<PathBuf>), AuthStoreError> {
-        let (mut change, mut outcome) = (Some(change), T::default());
+        let mut outcome = T::default();
         let mut changing = |file: &mut AuthFile| {
-            if let Some(change) = change.take() {
-                *file = std::mem::take(file).read_from(self);
-                outcome = change(file);
-                file.forget_store();
-            }
+            *file = std::mem::take(file).read_from(self);
+            outcome = change(file);
+            file.forget_store();
         };
         let backup = self.keeper.update(&mut changing, how)?;
         Ok((outcome, backup))

@@ -103,7 +103,7 @@ const CRATES: [(&str, &[&str]); 39] = [
             "files",
         ],
     ),
-    ("cluster", &["agent", "store-postgres", "session", "config", "store", "files"]),
+    ("cluster", &["agent", "store-postgres", "session", "auth", "config", "store", "files"]),
     (
         "delivery",
         &[

@@ -7,7 +7,7 @@ use myclaw_agent::Home;
 use myclaw_config::{Config, Environment, KeySource};
 use myclaw_files::variables;
 use myclaw_store_postgres::Address;
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::ClusterError;
 
@@ -22,36 +22,58 @@ const LEASES_MS: std::ops::RangeInclusive<u64> = 1_000..=600_000;
 /// The address cannot be read.
 pub fn address_of(home: &Home, config: &Config) -> Result<Option<Address>, ClusterError> {
     let Some(written) = config.store_address(&home.environment) else { return Ok(None) };
-    let resolve = |path: &str| home.paths.resolve_in_config(path);
-    let source = KeySource::parse(&written, resolve)
-        .map_err(|error| ClusterError::Config(format!("gateway.store: {error}")))?;
-    let address = match source {
-        KeySource::Literal(address) => address.expose_secret().to_owned(),
-        KeySource::Environment(name) => match home.environment.get(&name) {
-            Some(address) => address.to_owned(),
-            None => {
-                let why = format!(
-                    "gateway.store names the variable {name}, which is not set; set it to the address of the database"
-                );
-                return Err(ClusterError::Config(why));
-            }
-        },
-        KeySource::File(path) => fs::read_to_string(&path).map_err(|error| {
-            ClusterError::Config(format!(
-                "gateway.store names the file {}, which cannot be read ({error}); write the address of the database into \
-                 it",
-                path.display()
-            ))
-        })?,
-        KeySource::Command(_) | KeySource::Keyring { .. } => {
-            let why = "the address of the database is kept by a command or a keyring; write it into gateway.store or \
-                       MYCLAW_STORE_URL, or name a file (file:PATH) or a variable (env:NAME)";
-            return Err(ClusterError::Config(why.to_owned()));
-        }
-    };
-    let address = Address::parse(address.trim())
+    let address = kept_text(home, &written, &SETTING)?;
+    let address = Address::parse(address.expose_secret().trim())
         .map_err(|why| ClusterError::Config(format!("gateway.store: {why}")))?;
     Ok(Some(address))
+}
+
+/// A text that the config or a variable holds, or says where it is kept.
+pub(crate) struct Setting {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// What it is, with an article.
+    pub(crate) what: &'static str,
+    /// Where it can be written.
+    pub(crate) places: &'static str,
+}
+
+const SETTING: Setting = Setting {
+    name: "gateway.store",
+    what: "the address of the database",
+    places: "gateway.store or MYCLAW_STORE_URL",
+};
+
+/// The text. Blocks.
+pub(crate) fn kept_text(
+    home: &Home,
+    written: &SecretString,
+    Setting { name: setting, what, places }: &Setting,
+) -> Result<SecretString, ClusterError> {
+    let resolve = |path: &str| home.paths.resolve_in_config(path);
+    let source = KeySource::parse(written, resolve)
+        .map_err(|error| ClusterError::Config(format!("{setting}: {error}")))?;
+    match source {
+        KeySource::Literal(text) => Ok(text),
+        KeySource::Environment(name) => {
+            home.environment.get(&name).map(SecretString::from).ok_or_else(|| {
+                let why = format!("{setting} names the variable {name}, which is not set; set it to {what}");
+                ClusterError::Config(why)
+            })
+        }
+        KeySource::File(path) => {
+            fs::read_to_string(&path).map(SecretString::from).map_err(|error| {
+                ClusterError::Config(format!(
+                    "{setting} names the file {}, which cannot be read ({error}); write {what} into it",
+                    path.display()
+                ))
+            })
+        }
+        KeySource::Command(_) | KeySource::Keyring { .. } => Err(ClusterError::Config(format!(
+            "{what} is kept by a command or a keyring; write it into {places}, or name a file (file:PATH) or a variable \
+             (env:NAME)"
+        ))),
+    }
 }
 
 /// How long leases are.

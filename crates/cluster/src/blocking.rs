@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use myclaw_store::StoreError;
+use myclaw_store::{Store, StoreError};
 use myclaw_store_postgres::{Address, Options, PostgresSessions, PostgresStore};
 
 /// A store of its own, which the thread of the sessions serves.
 pub(crate) struct Blocking {
     sessions: Arc<PostgresSessions>,
-    store: PostgresStore,
+    store: Arc<PostgresStore>,
     server: String,
 }
 
@@ -20,7 +20,7 @@ impl Blocking {
     ) -> Result<Self, StoreError> {
         let server = address.server().to_owned();
         let store = sessions.wait_for(PostgresStore::open(address, options))?;
-        Ok(Self { sessions, store, server })
+        Ok(Self { sessions, store: Arc::new(store), server })
     }
 
     /// Waits for `work`, which gets the store.
@@ -29,6 +29,11 @@ impl Blocking {
         work: impl FnOnce(&'s PostgresStore) -> F,
     ) -> T {
         self.sessions.wait_for(work(&self.store))
+    }
+
+    /// The store, for what is waited for with [`Blocking::wait`].
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store) as _
     }
 
     /// The server and the database, for people.

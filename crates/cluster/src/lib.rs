@@ -4,7 +4,8 @@
 //! |---|---|
 //! | sessions, their inboxes and their list | tables of `store-postgres` |
 //! | the totals of the day, approvals, what was forgotten, files to send | records of the trait `Store` |
-//! | workspaces, outputs of tools, background jobs, vectors of notes, keys | files of the machine, because commands and tools work with them there |
+//! | keys and logins | records that are sealed with a key of the machine; without one, files of the machine |
+//! | workspaces, outputs of tools, background jobs, vectors of notes | files of the machine, because commands and tools work with them there |
 //!
 //! The traits of these stores block, and `Store` does not. So their calls go through the thread that serves the connections
 //! of the sessions (`blocking::Blocking`).
@@ -17,6 +18,7 @@ mod approvals;
 mod blocking;
 mod documents;
 mod error;
+mod keys;
 mod nodes;
 mod outgoing;
 mod spending;
@@ -54,6 +56,7 @@ pub struct Cluster {
     options: Options,
     sessions: Arc<PostgresSessions>,
     blocking: Arc<Blocking>,
+    keys: Option<Arc<keys::RecordedKeys>>,
     stores: Stores,
     name: String,
     holder: String,
@@ -73,6 +76,9 @@ impl Cluster {
         patience: Duration,
     ) -> Result<Self, ClusterError> {
         let lease = lease_of(&home.environment)?;
+        let seal = keys::Seal::find(home)?;
+        let name = config.gateway.node.clone().unwrap_or_else(host_name);
+        let holder = format!("{name}#{}", start_id());
         // A session is free before what a dead gateway has claimed of it is, so its next holder never waits for it.
         let options = Options { patience, lease: lease * 2 / 3, ..Options::default() };
         let scratch = home.paths.state_dir().join(SIDE_FILES);
@@ -81,7 +87,13 @@ impl Cluster {
         let sessions = Arc::new(sessions);
         let few = Options { connections: FEW, ..options.clone() };
         let blocking = Arc::new(Blocking::open(Arc::clone(&sessions), address.clone(), few)?);
+        let keys = seal
+            .map(|seal| Arc::new(keys::RecordedKeys::new(Arc::clone(&blocking), seal, &holder)));
         let stores = Stores {
+            keys: match &keys {
+                Some(keys) => Arc::clone(keys) as _,
+                None => Arc::clone(&home.stores().keys),
+            },
             catalog: Arc::clone(&sessions) as _,
             side_files: Arc::clone(&sessions) as _,
             sessions: Arc::clone(&sessions) as _,
@@ -103,9 +115,7 @@ impl Cluster {
             },
             ..home.stores().clone()
         };
-        let name = config.gateway.node.clone().unwrap_or_else(host_name);
-        let holder = format!("{name}#{}", start_id());
-        Ok(Self { address, options, sessions, blocking, stores, name, holder, lease })
+        Ok(Self { address, options, sessions, blocking, keys, stores, name, holder, lease })
     }
 
     /// The stores of an agent, those of the cluster in the database.

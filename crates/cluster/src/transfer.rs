@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use myclaw_auth::AuthStore;
 use myclaw_files::{
     Documents as _, Durability, FileDocuments, create_private_directory, private_options,
 };
@@ -21,13 +22,20 @@ use serde_json::{Map, Value};
 use std::io::Write as _;
 
 use crate::documents::{self, RecordedDocuments};
-use crate::{Cluster, ClusterError, approvals, nodes, outgoing, spending};
+use crate::{Cluster, ClusterError, approvals, keys, nodes, outgoing, spending};
 
 /// Kinds of records that say what processes hold at the moment.
-const OF_PROCESSES: [&str; 4] = ["desk", "account", nodes::KIND, nodes::SECRET_KIND];
+const OF_PROCESSES: [&str; 5] =
+    ["desk", "account", nodes::KIND, nodes::SECRET_KIND, keys::LOGINS_KIND];
 /// Kinds of records that are files in a state directory.
-const FILES_ELSEWHERE: [&str; 5] =
-    [approvals::KIND, spending::KIND, documents::KIND, outgoing::KIND, outgoing::PART_KIND];
+const FILES_ELSEWHERE: [&str; 6] = [
+    approvals::KIND,
+    spending::KIND,
+    documents::KIND,
+    outgoing::KIND,
+    outgoing::PART_KIND,
+    keys::KIND,
+];
 /// How the names of the documents begin that are copied. Lists for prompts last an hour and are left out.
 const DOCUMENTS: [&str; 2] = ["", "projects/"];
 /// Records and bytes that are written at once.
@@ -64,6 +72,10 @@ pub struct Copied {
     pub records: usize,
     /// Files that wait to be sent.
     pub files: usize,
+    /// Keys of providers, and logins.
+    pub keys: usize,
+    /// Stores of them that cannot be copied, because the key that seals them is not set.
+    pub sealed: usize,
     /// Lines and logs that cannot be copied: they are no text, or have no header.
     pub left_out: usize,
 }
@@ -89,12 +101,24 @@ impl StateDirectory {
         })
     }
 
+    /// The ids of its agents.
+    fn agents(&self) -> impl Iterator<Item = String> {
+        let agents = fs::read_dir(self.path.join("agents")).into_iter().flatten().flatten();
+        agents.filter_map(|agent| agent.file_name().into_string().ok())
+    }
+
     /// The names of all collections that it may have.
     fn collections(&self) -> Vec<String> {
-        let agents = fs::read_dir(self.path.join("agents")).into_iter().flatten().flatten();
-        let names = agents.filter_map(|agent| agent.file_name().into_string().ok());
-        let of_agents = names.map(|agent| format!("{}{agent}", documents::MEMORY));
+        let of_agents = self.agents().map(|agent| format!("{}{agent}", documents::MEMORY));
         of_agents.chain([documents::SERVERS.to_owned()]).collect()
+    }
+
+    /// The store of keys that has this key in the database.
+    fn keys(&self, key: &str) -> AuthStore {
+        AuthStore::in_agent_dir(&match key.strip_prefix(keys::OF_AGENT) {
+            Some(agent) => self.path.join("agents").join(agent).join("agent"),
+            None => self.path.join("mcp/logins"),
+        })
     }
 }
 
@@ -179,6 +203,7 @@ impl Cluster {
         let spending: Records<DayTotals> = Records::new(spending::KIND);
         self.import_file(&from.spending, spending, spending::KEY)?;
         self.import_documents(from)?;
+        self.import_keys(from, copied)?;
         let files = match fs::read_dir(&from.outgoing) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             files => files.map_err(failed("list", &from.outgoing))?,
@@ -233,6 +258,42 @@ impl Cluster {
             copied.map_err(failed("copy", &to.path))?;
         }
         Ok(())
+    }
+
+    fn import_keys(&self, from: &StateDirectory, copied: &mut Copied) -> Result<(), ClusterError> {
+        let of_agents = from.agents().map(|agent| format!("{}{agent}", keys::OF_AGENT));
+        for key in of_agents.chain([keys::OF_SERVERS.to_owned()]) {
+            let files = from.keys(&key);
+            if files.exists() {
+                self.copy_keys(&key, copied, |records| (files, records))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn export_keys(&self, to: &StateDirectory, copied: &mut Copied) -> Result<(), ClusterError> {
+        for id in self.blocking().wait_for_ids()?.iter().filter(|id| id.kind == keys::KIND) {
+            self.copy_keys(&id.key, copied, |records| (records, to.keys(&id.key)))?;
+        }
+        Ok(())
+    }
+
+    /// Copies a store of keys in the direction that `pair` says: from the first to the second.
+    fn copy_keys(
+        &self,
+        key: &str,
+        copied: &mut Copied,
+        pair: impl FnOnce(AuthStore) -> (AuthStore, AuthStore),
+    ) -> Result<(), ClusterError> {
+        let Some(records) = &self.keys else {
+            copied.sealed += 1;
+            return Ok(());
+        };
+        let (from, to) = pair(records.of(key));
+        let file = from.load().map_err(|error| ClusterError::Unusable(error.to_string()))?;
+        copied.keys += file.profiles().count();
+        let kept = to.change(|kept| *kept = file.clone());
+        kept.map(drop).map_err(|error| ClusterError::Unusable(error.to_string()))
     }
 
     fn documents(&self, collection: &str) -> RecordedDocuments {
@@ -335,6 +396,7 @@ impl Cluster {
             write(&to.spending, found.row.to_string().as_bytes())?;
         }
         self.export_documents(to)?;
+        self.export_keys(to, copied)?;
         let files = FileBlobs::new(&to.outgoing);
         for record in self.blocking().wait(|store| scan(store, outgoing::QUEUE, usize::MAX))? {
             let blob = myclaw_session::NamedBlob { name: record.id.key, digest: None };

@@ -14,6 +14,8 @@ pub const GATEWAY_PORT: &str = "MYCLAW_GATEWAY_PORT";
 pub const GATEWAY_TOKEN: &str = "MYCLAW_GATEWAY_TOKEN";
 /// Replaces `gateway.store`.
 pub const STORE_URL: &str = "MYCLAW_STORE_URL";
+/// What seals the keys of providers in that database.
+pub const STORE_KEY: &str = "MYCLAW_STORE_KEY";
 /// How long leases in that database are.
 pub const STORE_LEASE_MS: &str = "MYCLAW_STORE_LEASE_MS";
 /// Where to look for model servers on this machine.
@@ -101,6 +103,11 @@ pub const ALL: &[Variable] = &[
         Program,
         STORE_URL,
         "the database of a cluster, in place of `gateway.store`; see [cluster.md](../operate/cluster.md)",
+    ),
+    of(
+        Program,
+        STORE_KEY,
+        "the key that encrypts keys of providers in that database: 64 hexadecimal digits, or `file:` and the path of a file with them. The same on all machines; without it keys are files of each machine",
     ),
     of(
         Program,

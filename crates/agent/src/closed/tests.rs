@@ -16,7 +16,8 @@ fn what_decides_about_a_session_is_closed_wherever_it_is() {
     for name in ["ops", "keys", "hooks", "state/skills/one", "state/sessions"] {
         fs::create_dir_all(root.join(name)).unwrap();
     }
-    let files = ["keys/model", "keys/tls.key", "hooks/guard.sh", "hooks/speak.sh", "other"];
+    let files =
+        ["keys/model", "keys/seal", "keys/tls.key", "hooks/guard.sh", "hooks/speak.sh", "other"];
     for name in files {
         fs::write(root.join(name), "x").unwrap();
     }
@@ -32,7 +33,8 @@ fn what_decides_about_a_session_is_closed_wherever_it_is() {
     }))
     .unwrap();
     config.paths = Some(paths.clone());
-    let home = Home::new(Environment::default(), paths);
+    let seal = format!("file:{}", place("keys/seal"));
+    let home = Home::new(Environment::new([(variables::STORE_KEY, seal)]), paths);
     let options = SessionOptions { session: Some("trip".to_owned()), ..SessionOptions::default() };
     let session = SessionConfig::new(home, Arc::new(config), &options).unwrap();
     let artifacts = session.home.side_files().artifact_directory(&session.session_key);
@@ -47,6 +49,7 @@ fn what_decides_about_a_session_is_closed_wherever_it_is() {
         ("state/approvals.json", false, false),
         ("state/sessions/other.jsonl", false, false),
         ("keys/model", false, false),
+        ("keys/seal", false, false),
         ("keys/tls.key", false, false),
         ("ops", false, false),
         ("ops/auth-profiles.json", false, false),

@@ -76,7 +76,7 @@ impl ConfiguredServer {
         let issuer = logged_in.issuer.clone();
         let profile = StoredProfile::with_login(self.login_provider(), stored(logged_in));
         let (store, name) = (home.stores().keys.of_servers(), self.login_name());
-        let kept = blocking(move || store.change(|file| file.put(&name, profile))).await?;
+        let kept = blocking(move || store.change(|file| file.put(&name, profile.clone()))).await?;
         kept.map_err(|error| {
             AgentError::new(FailureClass::Mcp, format!("the login cannot be kept: {error}"))
         })?;

@@ -11,6 +11,7 @@ use myclaw_config::{Config, KeySource, ResolvedAgent};
 use myclaw_llm::{ModelCatalog, ModelRef, provider_info};
 
 use crate::args::auth::{AuthArgs, AuthCommand};
+use crate::commands::cluster::with_shared_keys;
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;
 use myclaw_front::print::{Printer, note};
@@ -85,6 +86,7 @@ impl Keys {
     fn without_store(agent: Option<&str>) -> Result<Self, CliError> {
         let home = find_home()?;
         let loaded = load_checked(&home.environment)?;
+        let home = with_shared_keys(home, &loaded.config)?;
         let agent = loaded
             .config
             .resolve_agent(agent)
@@ -181,7 +183,7 @@ impl Keys {
     }
 
     /// Changes the store. If it was unreadable, prints where it was moved.
-    fn change<T: Default>(&self, change: impl FnOnce(&mut AuthFile) -> T) -> Result<T, CliError> {
+    fn change<T: Default>(&self, change: impl FnMut(&mut AuthFile) -> T) -> Result<T, CliError> {
         let (outcome, backup) = self.store.change(change).map_err(|error| store_error(&error))?;
         if let Some(backup) = backup {
             note(format_args!(
@@ -256,7 +258,7 @@ fn order(keys: &Keys, provider: &str, names: &[String]) -> Result<(), CliError> 
         if is_reset {
             file.order.remove(&provider);
         } else {
-            file.order.insert(provider, order);
+            file.order.insert(provider.clone(), order.clone());
         }
     })?;
     say(&line)
@@ -285,7 +287,7 @@ fn choose(keys: &Keys, name: &str, choice: Choice) -> Result<(), CliError> {
             Choice::Only => &mut file.pinned,
             Choice::First => &mut file.preferred,
         };
-        chosen.insert(found.provider.clone(), full);
+        chosen.insert(found.provider.clone(), full.clone());
     })?;
     say(&line)
 }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::{Home, SessionConfig, SessionOptions};
+use myclaw_agent::{Home, SessionConfig, SessionOptions, Stores};
 use myclaw_cluster::{
     Address, Cluster, ClusterError, Copied, Node, Own, StateDirectory, Watch, address_of, as_store,
 };
 use myclaw_config::Config;
 use myclaw_delivery::ledger::waiting;
 use myclaw_delivery::sharing::Sharing;
+use myclaw_files::variables;
 use myclaw_gateway::{Gateway, GatewayError, MakeHost, Peer, Peers, Running};
 use myclaw_gateway_client::{GatewayToken, Say};
 use serde_json::json;
@@ -152,6 +153,17 @@ pub(crate) fn home_of_sessions() -> Result<Home, CliError> {
     Ok(home)
 }
 
+/// The home with the keys in the database, if the config names one and they are there.
+pub(crate) fn with_shared_keys(home: Home, config: &Config) -> Result<Home, CliError> {
+    let has_key =
+        home.environment.get(variables::STORE_KEY).is_some_and(|key| !key.trim().is_empty());
+    let Some(address) = address(&home, config)?.filter(|_| has_key) else { return Ok(home) };
+    let cluster = Cluster::open(&home, config, address, SHORT_PATIENCE).map_err(of)?;
+    let keys = Arc::clone(&cluster.stores().keys);
+    let stores = Stores { keys, ..home.stores().clone() };
+    Ok(home.with_stores(stores))
+}
+
 /// Runs one of the commands about nodes.
 pub(crate) fn run(args: &ClusterArgs) -> Result<(), CliError> {
     match &args.command {
@@ -189,10 +201,16 @@ pub(crate) fn store(args: &StoreArgs) -> Result<(), CliError> {
 }
 
 fn say_copied(copied: Copied, to: &str) {
-    let Copied { sessions, waiting, records, files, left_out } = copied;
+    let Copied { sessions, waiting, records, files, keys, sealed, left_out } = copied;
     note(format_args!(
-        "myclaw: copied to {to}: {sessions} sessions with {waiting} waiting messages, {records} records, {files} files to send"
+        "myclaw: copied to {to}: {sessions} sessions with {waiting} waiting messages, {records} records, {files} files to \
+         send, {keys} keys and logins"
     ));
+    if sealed > 0 {
+        note(format_args!(
+            "myclaw: keys and logins were left out, because MYCLAW_STORE_KEY is not set (docs/operate/cluster.md)"
+        ));
+    }
     if left_out > 0 {
         note(format_args!("myclaw: {left_out} damaged lines, logs or files were left out"));
     }

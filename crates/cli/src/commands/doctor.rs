@@ -17,9 +17,10 @@ use myclaw_llm::{LocalCandidate, LocalFinding, survey_local};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
+use crate::commands::cluster::with_shared_keys;
 use myclaw_front::exit::{CliError, Exit};
 use myclaw_front::home::find_home;
-use myclaw_front::print::Printer;
+use myclaw_front::print::{Printer, note};
 use myclaw_front::runtime;
 use myclaw_front::terminal::{Paint, Size, Style};
 
@@ -85,7 +86,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), CliError> {
     if args.security {
         return security::run(args, &home);
     }
-    let checks = examine(&home)?;
+    let checks = examine(&with_its_keys(home))?;
     let mut printer = Printer::stdout();
     let paint = Paint::for_stream(&io::stdout());
     for check in &checks {
@@ -106,6 +107,16 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), CliError> {
             Err(error)
         }
     }
+}
+
+/// The home with the keys that its config means. Where they cannot be reached, a gateway cannot either, and the rest is worth
+/// knowing.
+fn with_its_keys(home: Home) -> Home {
+    let Ok(loaded) = load_checked(&home.environment) else { return home };
+    with_shared_keys(home.clone(), &loaded.config).unwrap_or_else(|error| {
+        note(format_args!("myclaw: {}", error.message));
+        home
+    })
 }
 
 fn print_check(check: &Check, paint: Paint, printer: &mut Printer) -> Result<(), CliError> {

@@ -11,6 +11,7 @@ use myclaw_front::print::Printer;
 use myclaw_front::runtime;
 
 use crate::args::{ModelsArgs, ModelsCommand, ModelsListArgs};
+use crate::commands::cluster::with_shared_keys;
 
 /// Runs one of the commands.
 pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {
@@ -24,6 +25,7 @@ pub(crate) fn run(args: &ModelsArgs) -> Result<(), CliError> {
 fn list(args: &ModelsListArgs) -> Result<(), CliError> {
     let home = find_home()?;
     let config = load_checked(&home.environment)?.config;
+    let home = with_shared_keys(home, &config)?;
     let filter = ModelFilter {
         provider: args.provider.as_deref().or(args.provider_option.as_deref()),
         search: args.search.as_deref(),

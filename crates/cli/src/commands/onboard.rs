@@ -16,6 +16,7 @@ use myclaw_files::create_private_directory;
 use myclaw_llm::{KeyNeed, provider_info};
 
 use super::auth::{checked_key, read_key};
+use super::cluster::with_shared_keys;
 use super::gateway::install_service;
 use crate::args::OnboardArgs;
 use myclaw_front::exit::CliError;
@@ -49,6 +50,7 @@ fn say(line: impl std::fmt::Display) {
 /// The model that answers, and its key.
 fn model(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> {
     let home = find_home()?;
+    let home = with_shared_keys(home.clone(), &load_checked(&home.environment)?.config)?;
     let usable = runtime::block_on(usable_model(&home))?;
     if args.provider.is_none() {
         match (&usable, asker.is_quiet()) {

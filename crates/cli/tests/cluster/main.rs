@@ -21,6 +21,7 @@ mod files;
 #[path = "../gateway/fixture.rs"]
 #[expect(dead_code, reason = "the tests of one gateway use the rest")]
 mod fixture;
+mod keys;
 mod nodes;
 mod proxy;
 mod refusals;

@@ -56,7 +56,7 @@ Exit codes:
 pub(in crate::args) const STORE_IMPORT: &str = "\
 Copy the sessions and records of a state directory into an empty database: logs with every byte, what waits in inboxes, open \
 messages, replies that are not sent, jobs, devices and pairings. No gateway may run on the directory or the database. The \
-directory stays as it is. Keys, workspaces and outputs of tools stay on the machine.";
+directory stays as it is. Workspaces and outputs of tools stay on the machine, and keys do unless MYCLAW_STORE_KEY is set.";
 
 pub(in crate::args) const STORE_IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -65,8 +65,8 @@ Examples:
 
 pub(in crate::args) const STORE_EXPORT: &str = "\
 Copy the sessions and records of the database into a new state directory, which a single machine can run: logs with the \
-same bytes as an import read. Stop all gateways first: what they write meanwhile may be missing. The config file, keys and \
-workspaces are not copied.";
+same bytes as an import read. Stop all gateways first: what they write meanwhile may be missing. The config file and \
+workspaces are not copied, and keys are only if MYCLAW_STORE_KEY is set.";
 
 pub(in crate::args) const STORE_EXPORT_EXAMPLES: &str = "\
 Examples:

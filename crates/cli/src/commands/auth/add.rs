@@ -50,7 +50,7 @@ pub(super) fn run(args: &AddArgs, agent: Option<&str>) -> Result<(), CliError> {
     let is_kept = keys.change(|file| {
         let is_free = args.replace || !has_profile(file, &name);
         if is_free {
-            file.put(&name, profile);
+            file.put(&name, profile.clone());
         }
         is_free
     })?;

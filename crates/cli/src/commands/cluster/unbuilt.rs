@@ -56,6 +56,11 @@ pub(crate) fn home_of_sessions() -> Result<Home, CliError> {
     Ok(home)
 }
 
+pub(crate) fn with_shared_keys(home: Home, config: &Arc<Config>) -> Result<Home, CliError> {
+    Shared::find(&home, config)?;
+    Ok(home)
+}
+
 pub(crate) fn run(_args: &ClusterArgs) -> Result<(), CliError> {
     Err(unbuilt())
 }

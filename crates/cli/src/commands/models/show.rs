@@ -11,6 +11,7 @@ use myclaw_llm::{
 use serde::Serialize;
 
 use crate::args::ModelArgs;
+use crate::commands::cluster::with_shared_keys;
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;
 use myclaw_front::models::{KeySource, KeyState, default_keys};
@@ -23,6 +24,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
         parse_model_ref(&args.model).map_err(|error| CliError::usage(error.to_string()))?;
     let home = find_home()?;
     let config = load_checked(&home.environment)?.config;
+    let home = with_shared_keys(home, &config)?;
     let mut known = Known::new(&reference, &config, &home)?;
     known.model.base_url = without_login(&known.model.base_url);
     let mut printer = Printer::stdout();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use myclaw_agent::{
     SessionConfig, SessionOptions, Trial, TrialAnswer, TrialFailure, TrialQuestion, call_limits,
-    profiles_in_order,
+    load_checked, profiles_in_order,
 };
 use myclaw_engine::{ActiveModel, cleaned_name, written_call};
 use myclaw_llm::{AssistantMessage, ThinkingLevel, ToolSchema, Usage};
@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ModelArgs;
+use crate::commands::cluster::with_shared_keys;
 use myclaw_front::exit::CliError;
 use myclaw_front::home::{find_home, load_session};
 use myclaw_front::interrupt::Interrupts;
@@ -33,6 +34,7 @@ const QUESTION: &str = "This is a test of the connection. Write one short senten
 /// Calls the model and prints what worked.
 pub(super) fn run(args: &ModelArgs) -> Result<(), CliError> {
     let home = find_home()?;
+    let home = with_shared_keys(home.clone(), &load_checked(&home.environment)?.config)?;
     let interrupts = Interrupts::install()?;
     let cancel = CancellationToken::new();
     let armed = interrupts.arm(cancel.clone());
