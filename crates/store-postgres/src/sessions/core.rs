@@ -1,6 +1,6 @@
 //! The connections of the sessions, and the thread that serves them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -43,6 +43,8 @@ pub(super) struct Core {
     pub(super) lease_ms: i64,
     /// The epochs of the sessions that are open here.
     pub(super) opened: Mutex<HashMap<i64, i64>>,
+    /// The messages that the logs of open sessions have taken out of their inboxes, until a run settles them.
+    pub(super) taken: Mutex<HashMap<String, HashSet<String>>>,
     pub(super) watchers: Mutex<Watchers>,
     handle: Handle,
     /// Shut down when this goes.
@@ -103,6 +105,7 @@ impl Core {
             partition,
             lease_ms: i64::try_from(lease.as_millis()).unwrap_or(i64::MAX),
             opened: Mutex::default(),
+            taken: Mutex::default(),
             watchers: Mutex::default(),
             handle: runtime.handle().clone(),
             runtime: Some(runtime),

@@ -145,6 +145,19 @@ impl PostgresInbox {
     }
 }
 
+impl Held {
+    /// Whether the transaction that appended to the log has removed all of these messages. Says so once.
+    fn are_gone(&self, ids: &[EntryId]) -> bool {
+        let mut taken = self.core.taken.lock();
+        let Some(of_log) = taken.get_mut(self.key.as_str()) else { return false };
+        let are_gone = ids.iter().all(|id| of_log.contains(id.as_str()));
+        if are_gone {
+            of_log.retain(|taken| !ids.iter().any(|id| id.as_str() == taken));
+        }
+        are_gone
+    }
+}
+
 /// The outcome of taking a lock.
 enum Locking {
     Missing,
@@ -212,6 +225,10 @@ impl HeldInbox for Held {
         settled: &[EntryId],
         _durability: Durability,
     ) -> Result<(), SessionError> {
+        if messages.is_empty() && self.are_gone(settled) {
+            self.bodies = None;
+            return Ok(());
+        }
         let path = || self.core.place(&self.key).with_extension("inbox");
         let encode = |message: &QueuedMessage| {
             serde_json::to_string(message)

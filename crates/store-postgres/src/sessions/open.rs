@@ -219,6 +219,10 @@ impl OpenSession for Opened {
                 return Err(self.fenced());
             }
         }
+        if !taken.is_empty() {
+            let key = self.key.as_str().to_owned();
+            self.core.taken.lock().entry(key).or_default().extend(taken);
+        }
         self.last += count;
         self.end = self.end.behind(entries.len());
         Ok(self.end)
@@ -240,6 +244,7 @@ impl OpenSession for Opened {
 impl Drop for Opened {
     fn drop(&mut self) {
         self.core.opened.lock().remove(&self.id);
+        self.core.taken.lock().remove(self.key.as_str());
         let mine: [Parameter<'_>; 2] = [(&self.id, Type::INT8), (&self.epoch, Type::INT8)];
         // Where this fails, the lease ends by itself.
         drop(self.core.rows("close", sql::RELEASE, &mine));

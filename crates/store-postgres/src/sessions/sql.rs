@@ -27,7 +27,7 @@ pub(super) const RENEW: &str = "
     FROM unnest($1::bigint[], $2::bigint[]) AS mine (id, epoch)
     WHERE session.id = mine.id AND session.epoch = mine.epoch";
 
-/// Appends entries to session `$1` under epoch `$2`, behind `$3` of them. They take the messages `$10` of the inbox.
+/// Appends entries to session `$1` under epoch `$2`, behind `$3` of them. They take the messages `$10` out of the inbox.
 pub(super) const APPEND: &str = "
     WITH moved AS (
         UPDATE myclaw.session SET last_seq = last_seq + $4, header = coalesce(header, $5), written_at = $6,
@@ -37,6 +37,10 @@ pub(super) const APPEND: &str = "
     ), taken AS (
         INSERT INTO myclaw.taken (session, id)
         SELECT moved.id, message.id FROM moved, unnest($10::text[]) AS message (id) ON CONFLICT DO NOTHING
+    ), settled AS (
+        DELETE FROM myclaw.inbox USING moved, myclaw.session, myclaw.mailbox
+        WHERE session.id = moved.id AND mailbox.partition = session.partition AND mailbox.key = session.key
+            AND inbox.mailbox = mailbox.id AND inbox.id = ANY ($10)
     )
     INSERT INTO myclaw.entry (session, seq, id, kind, body)
     SELECT moved.id, $3 + new.number, new.id, new.kind, new.body
