@@ -3,8 +3,9 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -84,6 +85,8 @@ struct Line {
     is_holding: Mutex<bool>,
     released: Condvar,
     rewrite: Mutex<Option<Rewrite>>,
+    /// How long each direction takes, in milliseconds.
+    latency_ms: AtomicU64,
 }
 
 impl Proxy {
@@ -150,7 +153,20 @@ impl Proxy {
     }
 }
 
+impl Proxy {
+    /// From now on, bytes take so long in each direction.
+    pub(crate) fn delay(&self, latency: Duration) {
+        let millis = u64::try_from(latency.as_millis()).unwrap();
+        self.line.latency_ms.store(millis, Ordering::SeqCst);
+    }
+}
+
 impl Line {
+    /// Waits as long as bytes are on their way. What was sent meanwhile arrives together with them.
+    fn travel(&self) {
+        thread::sleep(Duration::from_millis(self.latency_ms.load(Ordering::SeqCst)));
+    }
+
     /// What happens to these bytes, and where the mark is.
     fn fate_of(&self, bytes: &[u8]) -> Option<(Fate, usize)> {
         let mut fates = self.fates.lock();
@@ -175,6 +191,7 @@ impl Line {
             if let Some(rewrite) = *self.rewrite.lock() {
                 rewrite.apply(&mut buffer[..length]);
             }
+            self.travel();
             let bytes = &buffer[..length];
             let fate = self.fate_of(bytes);
             let sent = match fate {
@@ -206,6 +223,7 @@ impl Line {
     fn answers(&self, mut server: TcpStream, mut client: TcpStream) {
         let mut buffer = [0; 64 * 1024];
         while let Ok(length @ 1..) = server.read(&mut buffer) {
+            self.travel();
             // Who is not there any more misses the answer. The server still gets what was sent before.
             let _ = client.write_all(&buffer[..length]);
         }

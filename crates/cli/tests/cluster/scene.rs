@@ -17,6 +17,8 @@ use super::*;
 const NODES: usize = 3;
 /// Longer than a lease.
 const TOO_LONG: Duration = Duration::from_millis(LEASE_MS * 3 / 2);
+/// From a request to its answer, over a long way.
+const FAR: Duration = Duration::from_millis(200);
 /// Longest wait for what a fault needs, such as a call that is under way. Without it the fault is another one.
 const PREPARED: Duration = Duration::from_secs(5);
 /// Longest time in which another node takes what one has lost.
@@ -38,6 +40,8 @@ pub(crate) enum Fault {
     Pause,
     /// All its connections to the database break at once.
     Break,
+    /// Its database is far away for longer than a lease: each answer takes [`FAR`].
+    Slow,
     /// It does not reach the database for longer than a lease, while it runs a tool.
     CutOff,
     /// It is stopped gracefully, and started again.
@@ -50,7 +54,7 @@ pub(crate) enum Fault {
     Late(Mark),
 }
 
-pub(crate) const FAULTS: [Fault; 10] = [
+pub(crate) const FAULTS: [Fault; 11] = [
     Fault::Kill,
     Fault::Late(Mark::Append),
     Fault::AtCommit,
@@ -59,6 +63,7 @@ pub(crate) const FAULTS: [Fault; 10] = [
     Fault::Late(Mark::Answer),
     Fault::Pause,
     Fault::Break,
+    Fault::Slow,
     Fault::Stop,
     Fault::KillDatabase,
 ];
@@ -135,6 +140,11 @@ impl<'s> Scene<'s> {
             Fault::Break => {
                 self.proxies[at].cut();
                 self.proxies[at].mend();
+            }
+            Fault::Slow => {
+                self.proxies[at].delay(FAR / 2);
+                thread::sleep(TOO_LONG);
+                self.proxies[at].delay(Duration::ZERO);
             }
             Fault::CutOff => {
                 self.stage.wants_tools.store(true, Ordering::SeqCst);
