@@ -32,6 +32,7 @@ mod stage;
 mod standby;
 mod surroundings;
 mod transfer;
+mod versions;
 #[path = "../gateway/web_socket.rs"]
 #[expect(dead_code, reason = "the tests of one gateway use the rest")]
 mod web_socket;
