@@ -12,15 +12,14 @@ use myclaw_engine::{
 };
 use myclaw_llm::{ContentBlock, ThinkingLevel};
 use myclaw_session::{EntryId, QueuedKind, SessionKey};
-use myclaw_tools::{Direction, Undone, WhichTurn};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::blocking::{blocking, with_threads};
+use crate::blocking::with_threads;
 use crate::driver::Driver;
 use crate::selection::Selection;
-use crate::{AgentError, FailureClass, Home, SessionConfig, SessionOptions, UndoMode};
+use crate::{AgentError, FailureClass, Home, SessionConfig, SessionOptions};
 
 mod aside;
 mod asked_by_program;
@@ -33,6 +32,7 @@ mod remark;
 mod reminder;
 mod rewind;
 mod send;
+mod undo;
 
 pub use command::{
     CommandAnswer, SessionCommand, compacted, last_usage, offered_levels, thinking_difference,
@@ -257,35 +257,6 @@ impl Session {
         let _place = Place(self);
         let params = self.params((&config, &selection), running, foreground.on_event).await?;
         self.driver.compact(params, &selection, focus).await
-    }
-
-    /// Undoes the file changes of a turn, or makes them again; see [`SessionConfig::undo`].
-    ///
-    /// # Errors
-    /// The session is busy, there is nothing to undo, or a file cannot be read or written.
-    pub async fn undo(
-        &self,
-        direction: Direction,
-        which: WhichTurn,
-        mode: UndoMode,
-    ) -> Result<Undone, AgentError> {
-        if self.work().is_some() {
-            return Err(self.busy());
-        }
-        let config = self.config();
-        blocking(move || config.undo(direction, which, mode)).await?
-    }
-
-    /// Undoes the file changes of all turns since a time; see [`SessionConfig::undo_since`].
-    ///
-    /// # Errors
-    /// The session is busy, or a file cannot be read or written.
-    pub async fn undo_since(&self, since: u64) -> Result<Vec<Undone>, AgentError> {
-        if self.work().is_some() {
-            return Err(self.busy());
-        }
-        let config = self.config();
-        blocking(move || config.undo_since(since)).await?
     }
 
     /// Puts a message into the inbox, whether or not anything runs. The run in progress takes it, or the next one.
