@@ -7,7 +7,7 @@ use crate::blocking::blocking;
 use crate::{AgentError, UndoMode};
 
 impl Session {
-    /// Undoes the file changes of a turn, or makes them again; see [`SessionConfig::undo`].
+    /// Undoes the file changes of a turn, or makes them again; see [`SessionConfig::undo`](crate::SessionConfig::undo).
     ///
     /// # Errors
     /// The session is busy, there is nothing to undo, or a file cannot be read or written.
@@ -24,7 +24,7 @@ impl Session {
         blocking(move || config.undo(direction, which, mode)).await?
     }
 
-    /// Undoes the file changes of all turns since a time; see [`SessionConfig::undo_since`].
+    /// Undoes the file changes of all turns since a time; see [`SessionConfig::undo_since`](crate::SessionConfig::undo_since).
     ///
     /// # Errors
     /// The session is busy, or a file cannot be read or written.
