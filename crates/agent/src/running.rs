@@ -75,33 +75,30 @@ pub struct RunningCall {
 /// # Errors
 /// The sessions or the questions cannot be read.
 pub fn running_sessions(home: &Home) -> Result<Vec<RunningSession>, AgentError> {
-    let mut in_turn = Vec::new();
+    // The list does not say of all turns that they have begun, but each has the lock of its session.
+    let (mut in_use, mut looked) = (Vec::new(), Ok(()));
     home.catalog().visit(&mut |session| {
-        // The limit is one of memory.
-        if session.entry.in_turn {
-            in_turn.push(session);
+        match home.sessions().is_in_use(&session.key) {
+            Ok(true) => in_use.push(session),
+            Ok(false) => {}
+            Err(error) => {
+                looked = Err(error);
+                return ControlFlow::Break(());
+            }
         }
         ControlFlow::Continue(())
     })?;
-    if in_turn.is_empty() {
+    looked?;
+    if in_use.is_empty() {
         return Ok(Vec::new());
     }
     let (_, questions) = home.stores().approvals.list()?;
-    let mut running = Vec::new();
-    for session in in_turn {
-        // A turn whose process was killed has begun and not ended too.
-        if !home.sessions().is_in_use(&session.key)? {
-            continue;
-        }
+    let described = in_use.into_iter().map(|session| {
         let of_it = questions.iter().filter(|asked| asked.session == session.key.as_str());
-        running.push(described(
-            home,
-            session.key.clone(),
-            &session.entry,
-            of_it.cloned().collect(),
-        )?);
-    }
-    Ok(running)
+        let of_it = of_it.cloned().collect();
+        described(home, session.key, &session.entry, of_it)
+    });
+    described.collect()
 }
 
 fn described(
@@ -117,13 +114,18 @@ fn described(
         None => Vec::new(),
     };
     let begun = rows.iter().rfind(|row| row.role == Role::User).map(|row| row.ts);
+    let doing = doing(&rows);
     let before = entry.micro_dollars.unwrap_or(0);
+    // What a turn that is over has cost is in the list.
+    let is_over =
+        doing == Doing::Model && rows.last().is_some_and(|row| row.role == Role::Assistant);
+    let of_turn = rows.iter().filter(|_| !is_over).map(micro_dollars).sum::<u64>();
     Ok(RunningSession {
         session: key,
         model: entry.model.clone(),
         since: begun.unwrap_or(entry.updated_at),
-        doing: doing(&rows),
-        micro_dollars: before + rows.iter().map(micro_dollars).sum::<u64>(),
+        doing,
+        micro_dollars: before + of_turn,
         questions,
     })
 }

@@ -421,6 +421,7 @@ const OWN_FILES: [(&str, &[&str]); 7] = [
         &[
             "agent/src/agent_files.rs",
             "agent/src/approvals/store.rs",
+            "agent/src/running.rs",
             "agent/src/workspace/moved.rs",
             "channels/src/matrix/encryption/rows.rs",
             "packages/src/store.rs",

@@ -120,7 +120,15 @@ const NOT_RUN: [(&str, &[&str]); 8] = [
     ("needs a schema, and a model that keeps to it", &["run --output-schema"]),
     (
         "goes on until somebody ends it",
-        &["attach", "gateway", "node --url", "host --", "config edit", "gateway logs"],
+        &[
+            "attach",
+            "gateway",
+            "node --url",
+            "host --",
+            "config edit",
+            "gateway logs",
+            "sessions watch",
+        ],
     ),
     (
         "is a conversation at a terminal",
@@ -170,6 +178,8 @@ const NOT_RUN: [(&str, &[&str]); 8] = [
             "run -C",
             "sessions fork",
             "sessions import ~",
+            "sessions answer",
+            "sessions stop",
             "skills show",
             "sessions undo",
             "run --session trip --model",

@@ -118,7 +118,7 @@ impl List<'_> {
             }
             b"a" => {
                 if let Some(session) = self.now.get(self.at) {
-                    return Pressed::Attach(session.session.as_str().to_owned());
+                    return Pressed::Attach(self.watch.sessions.name_of(&session.session));
                 }
             }
             _ => {}
