@@ -431,7 +431,7 @@ fn rows_of(bench: &Bench, key: &str) -> Vec<Value> {
 fn said_at_start(bench: &Bench) -> String {
     let gateway = bench.start();
     let child = &gateway.child;
-    child.wait_for_stderr("heartbeat");
+    child.wait_for_stderr("HEARTBEAT.md");
     child.signal(Signal::Terminate);
     let done = gateway.child.wait(PATIENCE);
     done.assert_code(0);

@@ -217,3 +217,69 @@ fn each_due_time_reminds_once_however_the_gateway_ends() {
     chat.wait(PATIENCE).assert_code(0);
     assert_eq!(bench.reminded("work"), runs.len(), "{runs:?}");
 }
+
+#[test]
+fn programs_and_editors_have_the_tools_too() {
+    let bench = Bench::obedient();
+    let gateway = bench.start();
+    let list = "call cron {\"action\": \"list\"}";
+    let mut rpc = bench.program(&["rpc", "--session", "work"]);
+    rpc.send(&format!("{}\n", json!({"type": "prompt", "message": list})));
+    rpc.wait_for_stdout("\"called\"");
+    assert!(bench.last_result("work").contains("\"jobs\""), "{}", bench.last_result("work"));
+    // A turn begins by itself.
+    rpc.send(&format!("{}\n", json!({"type": "prompt", "message": remind("ring <m7>")})));
+    rpc.wait_for_stdout("re: <m7>");
+    rpc.close_stdin();
+    rpc.wait(PATIENCE).assert_code(0);
+    assert_eq!(bench.reminded("work"), 1);
+    let mut acp = bench.program(&["acp"]);
+    let mut ask = |id: u8, method: &str, params: Value, answer: &str| {
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        acp.send(&format!("{request}\n"));
+        acp.wait_for_stdout_line(answer)
+    };
+    ask(1, "initialize", json!({"protocolVersion": 1}), "agentCapabilities");
+    std::fs::create_dir_all(bench.home.workspace()).unwrap();
+    let place = json!({"cwd": bench.home.workspace(), "mcpServers": []});
+    let opened: Value = serde_json::from_str(&ask(2, "session/new", place, "sessionId")).unwrap();
+    let session = &opened["result"]["sessionId"];
+    let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": list}]});
+    ask(3, "session/prompt", prompt, "end_turn");
+    assert!(super::subagents::news(&bench.model.last_request()).contains("jobs"));
+    acp.close_stdin();
+    acp.wait(PATIENCE).assert_code(0);
+    gateway.stop();
+}
+
+#[test]
+fn a_terminal_writes_to_the_chat_from_which_its_owner_wrote_last() {
+    let bench = Bench::obedient();
+    let bot = TelegramServer::start();
+    bench.unconfined(|config| {
+        config["channels"] = json!({
+            "dmScope": "main",
+            "telegram": {"botToken": bot.token(), "baseUrl": bot.url(), "allowFrom": [42]},
+        });
+    });
+    let gateway = bench.start();
+    bot.write(42, "hello <m1>");
+    bot.wait_for_text("m1");
+    let say = "call message {\"action\": \"send\", \"text\": \"The build is green.\"}";
+    bench.ask("work", &["--mode", "read-only"], say).assert_code(0);
+    assert!(bench.last_result("work").contains("read-only"), "{}", bench.last_result("work"));
+    // The session keeps its mode.
+    bench.ask("work", &["--mode", "auto"], say).assert_code(0);
+    bot.wait_for_text("The build is green.");
+    assert!(
+        bench.last_result("work").contains("\"status\": \"sent\""),
+        "{}",
+        bench.last_result("work")
+    );
+    assert_eq!(bot.sent().iter().filter(|it| it.text().contains("green")).count(), 1);
+    let elsewhere = json!({"action": "send", "text": "hi", "to": "main"});
+    bench.ask("work", &[], &format!("call message {elsewhere}")).assert_code(0);
+    let refused = bench.last_result("work");
+    assert!(refused.contains("there is no session main that you may use"), "{refused}");
+    gateway.stop();
+}

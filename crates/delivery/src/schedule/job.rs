@@ -215,6 +215,11 @@ impl Job {
         self.work == JobWork::Heartbeat
     }
 
+    /// What the agent reads of a message when the job is due.
+    pub(super) fn told(&self, text: &str) -> String {
+        format!("[Scheduled message \"{}\"]\n{text}", self.name)
+    }
+
     /// The session of another program in which it appears, if it does.
     pub(super) fn session(&self) -> Option<SessionKey> {
         match &self.work {

@@ -19,7 +19,7 @@ impl Runner {
         (until, now): (Option<u64>, u64),
     ) -> Result<(), DeliveryError> {
         let JobWork::Message { text, .. } = &job.work else { return Ok(()) };
-        let (home, text) = (self.delivery.home(), scheduled_text(job, text));
+        let (home, text) = (self.delivery.home(), job.told(text));
         let (id, due, key) =
             (claimed.occurrence.message_id(), claimed.occurrence.due, session.clone());
         let putting = tokio::task::spawn_blocking(move || {
@@ -35,9 +35,4 @@ impl Runner {
         };
         self.book.end(claimed, outcome, until.unwrap_or(due), now).await.map(drop)
     }
-}
-
-/// What the agent reads when a job is due.
-pub(super) fn scheduled_text(job: &Job, text: &str) -> String {
-    format!("[Scheduled message \"{}\"]\n{text}", job.name)
 }

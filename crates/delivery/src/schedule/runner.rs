@@ -17,7 +17,6 @@ use tokio_util::task::TaskTracker;
 use super::book::{Book, Claimed, Replan, StoredJob};
 use super::heartbeat::{PROMPT, has_nothing_to_do};
 use super::job::{Destination, Job, JobWork, Missed, Occurrence, OccurrenceState, Outcome, Target};
-use super::reminder::scheduled_text;
 use crate::DeliveryError;
 use crate::delivery::Delivery;
 use crate::route::Route;
@@ -278,7 +277,7 @@ impl Runner {
                     Target::Main => main.clone(),
                     Target::Isolated => self.delivery.job_session(&job.agent, &job.id),
                 };
-                let text = scheduled_text(job, text);
+                let text = job.told(text);
                 (text, session, self.route(delivery, &main).await?, Occasion::Job)
             }
         };
