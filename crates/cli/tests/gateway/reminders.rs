@@ -56,12 +56,12 @@ fn a_terminal_has_the_tools_of_the_gateway_while_one_runs() {
     bench.ask("work", &[], "hello <m1>").assert_code(0);
     let alone = bench.model.last_request();
     assert!(!TOOLS.iter().any(|tool| offered(&alone).contains(&(*tool).to_owned())), "{alone:?}");
-    assert!(alone.body_text().contains("the user starts one with `myclaw gateway`"));
+    assert!(alone.body_text().contains("need `myclaw gateway`, which the user starts"));
     let gateway = bench.start();
     bench.ask("work", &[], "call cron {\"action\": \"list\"}").assert_code(0);
     let request = bench.model.last_request();
     assert!(TOOLS.iter().all(|tool| offered(&request).contains(&(*tool).to_owned())));
-    assert!(!request.body_text().contains("the user starts one with"), "the note is gone");
+    assert!(!request.body_text().contains("which the user starts"), "the note is gone");
     assert!(bench.last_result("work").contains("\"jobs\""), "{}", bench.last_result("work"));
     // As in a session of the gateway, another one than the main session sees only itself.
     bench.ask("main", &[], "hello <m2>").assert_code(0);

@@ -23,8 +23,7 @@ use crate::{AskedGateway, ClientError, gateway_runs};
 const LONGEST_CALL: Duration = Duration::from_secs(11 * 60);
 
 /// What the model reads where no gateway runs.
-const NO_GATEWAY: &str =
-    "Reminders and chats need a gateway: the user starts one with `myclaw gateway`.";
+const NO_GATEWAY: &str = "Reminders and chats need `myclaw gateway`, which the user starts.";
 
 /// A call that the gateway carries out.
 #[derive(Debug, Serialize, Deserialize)]
