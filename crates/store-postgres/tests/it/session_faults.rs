@@ -167,7 +167,8 @@ fn a_message_that_the_log_has_taken_does_not_wait_again() {
     sessions.lose(&work()).unwrap();
     let mut next = open(&url, home.path()).open(&work(), LockWait::Fail).unwrap();
     assert!(matches!(log.push(&[row.clone().into()]), Err(SessionError::Fenced { .. })));
-    assert_eq!(sessions.inbox(&work()).pending().unwrap(), [waiting.clone()]);
+    let pending = sessions.inbox(&work()).pending().unwrap();
+    assert_eq!(pending, std::slice::from_ref(&waiting));
     // Who has it takes the message in the transaction that appends: there is no moment with both or none.
     next.push(&[row.into()]).unwrap();
     assert_eq!(sessions.inbox(&work()).pending().unwrap(), []);
