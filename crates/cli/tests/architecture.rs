@@ -364,7 +364,7 @@ const MADE_OF_A_PATH: [(&str, &str, &[&str]); 18] = [
     ("DaySpending", "session", &[STORES, "runner/src/job.rs"]),
     ("FileBlobs", "session", &[STORES, TRANSFER]),
     ("FileJobs", "tools", &[STORES]),
-    ("in_agent_dir", "auth", &["agent/src/key_stores.rs"]),
+    ("in_agent_dir", "auth", &["agent/src/key_stores.rs", TRANSFER]),
     ("VectorFile", "embed", &["agent/src/vector_stores.rs"]),
     // What was approved, what is to be forgotten, and what belongs to notes.
     ("FileDocuments", "files", &[STORES, MEMORY_STORES, "agent/src/memory/record.rs", TRANSFER]),
