@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::server::{block_on, database, open, open_with, server};
+use crate::server::{block_on, database, databases, open, open_with, server};
 use myclaw_store::conformance::{self, TestClock};
 use myclaw_store::{
     Batch, BoxFuture, Claim, ClaimRequest, Commit, Cursor, Place, QueueId, QueueWatch, Record,
@@ -12,15 +12,14 @@ use myclaw_store::{
 };
 use myclaw_store_postgres::Options;
 
-fn with_store<F: Future<Output = ()>>(test: impl FnOnce(Arc<dyn Store>, TestClock) -> F) {
-    let Some(server) = server() else { return };
-    let clock = TestClock::default();
-    let reading = clock.clone();
-    let options = Options { clock: Some(Arc::new(move || reading.now())), ..Options::default() };
-    block_on(async {
-        let url = database(server).await;
-        test(open_with(&url, options).await, clock).await;
-    });
+fn with_store<F: Future<Output = ()>>(test: impl Fn(Arc<dyn Store>, TestClock) -> F) {
+    for url in databases() {
+        let clock = TestClock::default();
+        let reading = clock.clone();
+        let options =
+            Options { clock: Some(Arc::new(move || reading.now())), ..Options::default() };
+        block_on(async { test(open_with(&url, options).await, clock).await });
+    }
 }
 
 #[test]
@@ -86,6 +85,16 @@ fn blobs_are_whole() {
 /// A check of the suite.
 type Check = fn(Arc<dyn Store>) -> BoxFuture<'static, ()>;
 
+const CHECKS: [Check; 7] = [
+    |store| Box::pin(conformance::no_record_is_missed(store)),
+    |store| Box::pin(conformance::keys_are_unique(store)),
+    |store| Box::pin(conformance::versions_decide(store)),
+    |store| Box::pin(conformance::queues_are_in_order(store)),
+    |store| Box::pin(conformance::claimers_share_a_queue(store)),
+    |store| Box::pin(conformance::partitions_are_apart(store)),
+    |store| Box::pin(conformance::blobs_are_whole(store)),
+];
+
 /// Each call through the next of several openings, as if they were of different machines.
 struct Spread(Vec<Arc<dyn Store>>, AtomicUsize);
 
@@ -131,26 +140,17 @@ impl Store for Spread {
 
 #[test]
 fn several_openings_are_one_store() {
-    let Some(server) = server() else { return };
-    block_on(async {
-        let checks: [Check; 7] = [
-            |store| Box::pin(conformance::no_record_is_missed(store)),
-            |store| Box::pin(conformance::keys_are_unique(store)),
-            |store| Box::pin(conformance::versions_decide(store)),
-            |store| Box::pin(conformance::queues_are_in_order(store)),
-            |store| Box::pin(conformance::claimers_share_a_queue(store)),
-            |store| Box::pin(conformance::partitions_are_apart(store)),
-            |store| Box::pin(conformance::blobs_are_whole(store)),
-        ];
-        for check in checks {
-            let url = database(server).await;
-            let mut openings = Vec::new();
-            for _ in 0..4 {
-                openings.push(open(&url).await);
-            }
-            check(Arc::new(Spread(openings, AtomicUsize::new(0)))).await;
+    for check in CHECKS {
+        for url in databases() {
+            block_on(async {
+                let mut openings = Vec::new();
+                for _ in 0..4 {
+                    openings.push(open(&url).await);
+                }
+                check(Arc::new(Spread(openings, AtomicUsize::new(0)))).await;
+            });
         }
-    });
+    }
 }
 
 /// Without polling, what wakes a watch of another opening is a notification.

@@ -8,10 +8,12 @@ use myclaw_store_postgres::{Address, Options, PostgresStore};
 use myclaw_testkit::PostgresServer;
 use tokio_postgres::{Client, NoTls};
 
+use crate::pooler::pooler;
+
 /// The server; `None` if there is none on this machine. It ends with the process.
 pub(crate) fn server() -> Option<&'static PostgresServer> {
     static SERVER: OnceLock<Option<PostgresServer>> = OnceLock::new();
-    SERVER.get_or_init(|| PostgresServer::start("fsync = off")).as_ref()
+    SERVER.get_or_init(|| PostgresServer::start("fsync = off\nmax_connections = 400")).as_ref()
 }
 
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
@@ -26,6 +28,17 @@ pub(crate) async fn database(server: &PostgresServer) -> String {
     let client = connect(&server.url("postgres")).await;
     client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
     server.url(&name)
+}
+
+/// The addresses of new databases: one at the server, and one behind a pooler in transaction mode, if there is one.
+pub(crate) fn databases() -> Vec<String> {
+    let Some(server) = server() else { return Vec::new() };
+    let direct = block_on(database(server));
+    let pooled = pooler(server).map(|port| {
+        let url = block_on(database(server));
+        url.replace(&format!(":{}/", server.port()), &format!(":{port}/"))
+    });
+    std::iter::once(direct).chain(pooled).collect()
 }
 
 /// A connection past the store.

@@ -7,7 +7,7 @@ use myclaw_session::{Catalog, LockWait, OpenSession, Sessions, SideFiles, TailLi
 use myclaw_store::Partition;
 use myclaw_store_postgres::{Address, Options, PostgresSessions};
 
-use crate::server::{block_on, database, server};
+use crate::server::databases;
 use crate::values::{texts, work};
 
 pub(crate) struct Subject {
@@ -62,17 +62,17 @@ impl Subject {
 }
 
 pub(crate) fn of_each(check: impl Fn(&Subject)) {
-    let Some(server) = server() else { return };
-    let url = block_on(database(server));
-    let home = tempfile::tempdir().unwrap();
-    let store = open(&url, &home.path().join("scratch"));
-    check(&Subject {
-        home,
-        url,
-        lost: store.clone(),
-        side_files: Arc::new(store.clone()),
-        store: Arc::new(store),
-    });
+    for url in databases() {
+        let home = tempfile::tempdir().unwrap();
+        let store = open(&url, &home.path().join("scratch"));
+        check(&Subject {
+            home,
+            url,
+            lost: store.clone(),
+            side_files: Arc::new(store.clone()),
+            store: Arc::new(store),
+        });
+    }
 }
 
 pub(crate) fn of_each_that_keeps_each_append(check: impl Fn(&Subject)) {
@@ -83,14 +83,14 @@ pub(crate) fn of_each_that_keeps_each_append(check: impl Fn(&Subject)) {
 pub(crate) fn of_each_in_files(_check: impl Fn(&Subject)) {}
 
 pub(crate) fn of_each_catalog(check: impl Fn(&Faces)) {
-    let Some(server) = server() else { return };
-    let url = block_on(database(server));
-    let home = tempfile::tempdir().unwrap();
-    let store = Arc::new(open(&url, &home.path().join("scratch")));
-    check(&Faces {
-        _home: home,
-        sessions: Arc::clone(&store) as Arc<dyn Sessions>,
-        side_files: Arc::clone(&store) as Arc<dyn SideFiles>,
-        catalog: store,
-    });
+    for url in databases() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Arc::new(open(&url, &home.path().join("scratch")));
+        check(&Faces {
+            _home: home,
+            sessions: Arc::clone(&store) as Arc<dyn Sessions>,
+            side_files: Arc::clone(&store) as Arc<dyn SideFiles>,
+            catalog: store,
+        });
+    }
 }
