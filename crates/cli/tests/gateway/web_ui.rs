@@ -1,6 +1,6 @@
 //! The page, in a real browser.
 //!
-//! `tests/third-party/web-ui.mjs` drives Chromium. `MYCLAW_PLAYWRIGHT` and `MYCLAW_AXE` name the directories of two
+//! `tests/third-party/web-ui.mjs` drives Chromium, and `web-ui-firefox.mjs` Firefox for a short while. `MYCLAW_PLAYWRIGHT` and `MYCLAW_AXE` name the directories of two
 //! installed packages; `scripts/test` installs them and sets the variables. Without them these tests say that they were
 //! skipped. `MYCLAW_SCREENSHOTS` names a directory for pictures of what was seen.
 
@@ -221,8 +221,10 @@ impl Page {
             );
             return None;
         };
+        // A scenario of this name is a script of its own.
+        let name = if scenario == "firefox" { "web-ui-firefox.mjs" } else { "web-ui.mjs" };
         let script =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/third-party/web-ui.mjs");
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/third-party").join(name);
         let mut command = Command::new("node");
         command.arg(script).arg(scenario);
         command.env("PLAYWRIGHT", playwright).env("AXE", axe);
@@ -462,6 +464,18 @@ fn the_page_draws_formulas_and_leaves_amounts_of_money() {
     let page = Page::new();
     let gateway = page.bench.start();
     page.script("formulas", &gateway);
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
+fn the_page_works_in_firefox() {
+    let page = Page::new();
+    page.bench
+        .home
+        .write_in_workspace("page.html", "<h1>The report</h1><script>parent.hacked = 1</script>");
+    let gateway = page.bench.start();
+    page.script("firefox", &gateway);
     gateway.stop();
     page.assert_nothing_left();
 }
