@@ -941,6 +941,48 @@ const scenarios = {
     assert.deepEqual(page.foreign, []);
   },
 
+  /** The commands of the owner are offered after a slash, and become messages. */
+  async "written-commands"() {
+    const page = await open();
+    await signIn(page);
+    await ready(page);
+    const box = page.getByRole("textbox", { name: "Message" });
+    const offers = page.getByRole("listbox", { name: "Commands" });
+    await box.pressSequentially("/ti");
+    await offers.getByRole("option", { name: "/tidy Tidies <b>one</b> directory" }).waitFor();
+    assert.equal(await offers.getByRole("option").count(), 1);
+    await page.keyboard.press("ArrowDown");
+    await check(page, "commands");
+    await page.keyboard.press("Enter");
+    assert.equal(await box.inputValue(), "/tidy ");
+    await box.pressSequentially("src");
+    assert.equal(await offers.count(), 0);
+    await page.keyboard.press("Enter");
+    await messages(page).getByText("Tidy the directory src.").waitFor();
+    await idle(page);
+    // One in a directory, with a click. Those of the page and of the program are there too.
+    await box.fill("/");
+    await offers.getByRole("option", { name: "/new begins a new session" }).waitFor();
+    await box.fill("/comm");
+    await offers.getByRole("option", { name: "/git:commit" }).click();
+    await page.keyboard.press("Enter");
+    await messages(page).getByText("Commit.", { exact: true }).waitFor();
+    await idle(page);
+    // Escape hides them. What cannot be used says why, and the line is still there.
+    await box.fill("/needy");
+    await offers.waitFor();
+    await page.keyboard.press("Escape");
+    await offers.waitFor({ state: "detached" });
+    await page.keyboard.press("Enter");
+    await messages(page).getByText("/needy needs arguments").waitFor();
+    assert.equal(await box.inputValue(), "/needy");
+    // Other lines with a slash are messages.
+    await say(page, "/home/x is not one");
+    await messages(page).getByText("/home/x is not one").waitFor();
+    await idle(page);
+    assert.deepEqual(page.foreign, []);
+  },
+
   async setup() {
     const page = await open();
     await signIn(page);

@@ -3,6 +3,7 @@
 import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { ChoicesBar } from "./choices";
+import { HELP } from "./commands";
 import { Composer } from "./composer";
 import type { Connection } from "./connection";
 import { Icon } from "./icons";
@@ -259,9 +260,14 @@ export function Chat({ name, connection, isOffline, onNews, onNew, onOpen }: Pro
       <Composer
         draft={draft}
         busy={view.busy}
+        commands={view.commands}
         onSend={(text, attachments) => {
           toEnd();
-          if (attachments.length || !obey(text.trim(), view, onNew, () => setShowsChanges(true))) void view.send(text, attachments);
+          if (!attachments.length && obey(text.trim(), view, onNew, () => setShowsChanges(true))) return;
+          view.submit(text, attachments).catch((error: Error) => {
+            view.say(error.message);
+            setDraft({ text });
+          });
         }}
         onStop={() => void view.stop().catch(() => {})}
       />
@@ -295,8 +301,6 @@ function Beginnings({ onChoose }: { onChoose: (text: string) => void }) {
   );
 }
 
-const HELP =
-  "/new begins a new session; this one is kept. /stop stops what the agent does. /status shows whether it works. /todos shows the steps of the agent's plan. /diff shows what its file tools have changed. /help shows this.";
 const MARKS = { pending: "[ ]", in_progress: "[>]", completed: "[x]" } as const;
 
 /** Does what a command says, as in other chats. False if the text is a message. */

@@ -2,7 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons";
-import type { Attachment } from "./protocol";
+import { Offered, offered } from "./commands";
+import type { Attachment, Command } from "./protocol";
 import { visible } from "./text";
 
 /** Most pictures of a message, and most other files. */
@@ -21,16 +22,20 @@ interface Draft extends Attachment {
 
 interface Props {
   busy: boolean;
+  /** The commands that the owner has written. */
+  commands: Command[];
   /** Text to begin with, which its writer completes. */
   draft: { text: string };
   onSend: (text: string, attachments: Attachment[]) => void;
   onStop: () => void;
 }
 
-export function Composer({ busy, draft, onSend, onStop }: Props) {
+export function Composer({ busy, commands, draft, onSend, onStop }: Props) {
   const [text, setText] = useState("");
   const [drafts, setDrafts] = useState<Draft[]>([]);
   const [error, setError] = useState("");
+  /** The number of the command that is chosen; -1 before one is, and null if none are to be shown. */
+  const [chosen, setChosen] = useState<number | null>(-1);
   const area = useRef<HTMLTextAreaElement>(null);
   const files = useRef<HTMLInputElement>(null);
 
@@ -75,6 +80,24 @@ export function Composer({ busy, draft, onSend, onStop }: Props) {
         setError(`Not attached: ${visible(file.name)} cannot be read; attach files one by one.`);
       }
     }
+  };
+  const list = chosen === null ? [] : offered(text, commands);
+  const choose = (command: Command) => {
+    setText(`${command.name} `);
+    setChosen(-1);
+    area.current?.focus();
+  };
+  /** Chooses a command with the keyboard. True if the key was for that. */
+  const isForList = (event: KeyboardEvent): boolean => {
+    if (list.length === 0) return false;
+    const at = chosen ?? -1;
+    const command = list[at];
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) setChosen(at < 0 && step < 0 ? list.length - 1 : (at + step + list.length) % list.length);
+    else if (event.key === "Escape") setChosen(null);
+    else if (command && ["Enter", "Tab"].includes(event.key)) choose(command);
+    else return false;
+    return true;
   };
   const send = () => {
     if (!text.trim() && drafts.length === 0) return;
@@ -122,6 +145,7 @@ export function Composer({ busy, draft, onSend, onStop }: Props) {
           ))}
         </ul>
       )}
+      {list.length > 0 && <Offered id="offered" list={list} chosen={chosen ?? -1} onChoose={choose} />}
       <div class="row">
         <input
           ref={files}
@@ -143,8 +167,18 @@ export function Composer({ busy, draft, onSend, onStop }: Props) {
           value={text}
           aria-label="Message"
           placeholder={busy ? "Message for this turn" : "Message"}
-          onInput={(event) => setText(event.currentTarget.value)}
+          aria-autocomplete="list"
+          aria-controls={list.length > 0 ? "offered" : undefined}
+          aria-activedescendant={list[chosen ?? -1] ? `offered-${chosen}` : undefined}
+          onInput={(event) => {
+            setText(event.currentTarget.value);
+            setChosen(-1);
+          }}
           onKeyDown={(event) => {
+            if (!event.isComposing && isForList(event)) {
+              event.preventDefault();
+              return;
+            }
             if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
             event.preventDefault();
             send();

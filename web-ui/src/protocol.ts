@@ -212,6 +212,13 @@ export interface EventFrame {
   event: SessionEvent;
 }
 
+/** A command that a message can begin with. */
+export interface Command {
+  /** With the slash. */
+  name: string;
+  description: string | null;
+}
+
 export interface Attachment {
   mediaType: string;
   data: string;

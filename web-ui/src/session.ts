@@ -10,6 +10,7 @@ import type {
   Branch,
   Change,
   Choices,
+  Command,
   EventFrame,
   History,
   LiveTool,
@@ -56,6 +57,9 @@ export interface Unsent {
   error?: string;
 }
 
+/** A line that may begin with a command of the owner. */
+const COMMAND = /^\/[\p{L}\p{N}_:/-]+(?:\s|$)/u;
+
 export class SessionView {
   key = "";
   rows: Row[] = [];
@@ -66,6 +70,8 @@ export class SessionView {
   /** The permission mode. */
   mode: Mode = "auto";
   choices: Choices | null = null;
+  /** The commands that the owner has written. */
+  commands: Command[] = [];
   /** The plan that the agent has shown last. */
   plan: PlanStep[] = [];
   steps: Step[] = [];
@@ -192,6 +198,13 @@ export class SessionView {
     this.onChange();
   }
 
+  /** Sends what a line stands for that may begin with a command of the owner. Fails if the command cannot be used so. */
+  async submit(line: string, attachments: Attachment[]): Promise<void> {
+    if (!COMMAND.test(line)) return this.send(line, attachments);
+    const { message } = await this.connection.request<{ message: string | null }>("expand", { session: this.name, text: line });
+    return this.send(message ?? line, attachments);
+  }
+
   async send(text: string, attachments: Attachment[]): Promise<void> {
     const message: Unsent = { id: crypto.randomUUID(), text, images: attachments.filter((one) => !one.name).length };
     this.unsent = [...this.unsent, message];
@@ -218,6 +231,7 @@ export class SessionView {
         })
         .catch(() => {});
     void read<{ branches: Branch[] }>("branches", ({ branches }) => (this.branches = branches));
+    void read<{ commands: Command[] }>("commands", ({ commands }) => (this.commands = commands));
     void read<Choices>("model", (choices) => (this.choices = choices));
     void read<{ plan: { steps: PlanStep[] } | null }>("plan", ({ plan }) => (this.plan = plan?.steps ?? []));
   }

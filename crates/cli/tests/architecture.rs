@@ -479,7 +479,7 @@ const OWN_FILES: [(&str, &[&str]); 7] = [
             "channels/src/socket.rs",
             "front/src/attachments.rs",
             "tui/src/attach.rs",
-            "front/src/custom_commands.rs",
+            "agent/src/custom_commands.rs",
             "tui/src/paths.rs",
             "cli/src/commands/auth/add.rs",
             "cli/src/commands/run/form.rs",

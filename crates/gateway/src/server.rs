@@ -10,6 +10,7 @@ mod attachments;
 mod bodies;
 mod branches;
 mod channels;
+mod commands;
 pub(crate) mod config;
 mod devices;
 mod files;

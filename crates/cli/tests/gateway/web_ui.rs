@@ -469,6 +469,27 @@ fn the_page_draws_formulas_and_leaves_amounts_of_money() {
 }
 
 #[test]
+fn the_page_offers_the_commands_of_the_owner() {
+    let page = Page::new();
+    let commands = page.bench.home.state_directory().join("commands");
+    std::fs::create_dir_all(commands.join("git")).unwrap();
+    for (name, text) in [
+        ("tidy.md", "---\ndescription: Tidies <b>one</b> directory\n---\nTidy the directory $1."),
+        ("git/commit.md", "Commit."),
+        ("needy.md", "$ARGUMENTS"),
+    ] {
+        std::fs::write(commands.join(name), text).unwrap();
+    }
+    let gateway = page.bench.start();
+    if page.script("written-commands", &gateway) {
+        let said = page.bench.said("main");
+        let asked: Vec<&str> = said.iter().step_by(2).map(String::as_str).collect();
+        assert_eq!(asked, ["Tidy the directory src.", "Commit.", "/home/x is not one"]);
+    }
+    gateway.stop();
+}
+
+#[test]
 fn the_page_works_in_firefox() {
     let page = Page::new();
     page.bench

@@ -96,6 +96,8 @@ const METHODS: &[(&str, Needs)] = &[
     ("mode", Needs::Talk),
     ("command", Needs::Talk),
     ("model", Needs::Talk),
+    ("commands", Needs::See),
+    ("expand", Needs::See),
     ("plan", Needs::See),
     ("changes", Needs::See),
     ("delete", Needs::Talk),

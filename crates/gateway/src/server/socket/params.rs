@@ -82,6 +82,11 @@ impl Server {
                     false => Ok(delivery.choose(&chosen()?, choice).await?),
                 }
             }
+            "commands" => self.commands(&session).await,
+            "expand" => {
+                let line = params.text.ok_or_else(|| missing(method, "text"))?;
+                self.expand(&session, line).await
+            }
             "plan" => self.plan(&session).await,
             "changes" => self.changes(&session).await,
             "delete" => self.delete(&chosen()?).await,

@@ -1,12 +1,12 @@
 //! Commands that the user has written: Markdown files whose text becomes the message.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use myclaw_agent::SessionConfig;
 use myclaw_files::{EntryKind, SharedDirectory, read_regular, text_of_bytes};
-use myclaw_skills::without_front_matter;
+use myclaw_skills::{front_matter_fields, without_front_matter};
 
+use crate::SessionConfig;
 use crate::command_text::filled;
 use crate::requests;
 
@@ -39,11 +39,7 @@ pub fn expand(
         return of_package(config, word, arguments);
     };
     let shown = directory.path().join(&file);
-    let read = match is_own(config, &directory) {
-        true => read_regular(&shown, MOST_BYTES),
-        false => directory.read(&file, MOST_BYTES),
-    };
-    Some(match read {
+    Some(match read(config, &directory, &file) {
         Ok(bytes) => {
             let text = text_of_bytes(&bytes);
             let template = without_front_matter(&text).trim();
@@ -60,6 +56,13 @@ pub fn expand(
         }
         Err(error) => Err(format!("{} cannot be read: {error}", shown.display())),
     })
+}
+
+fn read(config: &SessionConfig, directory: &SharedDirectory, file: &Path) -> io::Result<Vec<u8>> {
+    match is_own(config, directory) {
+        true => read_regular(&directory.path().join(file), MOST_BYTES),
+        false => directory.read(file, MOST_BYTES),
+    }
 }
 
 /// The message of a command of a package: `PACKAGE:COMMAND`.
@@ -118,6 +121,27 @@ pub fn names(config: &SessionConfig) -> Vec<String> {
     names.sort();
     names.dedup();
     names
+}
+
+/// The commands, each with the `description` of its front matter, if it has one. Blocks.
+pub fn described(config: &SessionConfig) -> Vec<(String, Option<String>)> {
+    let packaged = config.package_commands();
+    let text_of = |word: &str| match find(config, word) {
+        Some((directory, file)) => {
+            read(config, &directory, &file).ok().map(|bytes| text_of_bytes(&bytes))
+        }
+        None => packaged.iter().find(|(name, _)| name == word).map(|(_, text)| text.clone()),
+    };
+    let described = names(config).into_iter().map(|name| {
+        let text = text_of(name.trim_start_matches('/'));
+        let description = text.and_then(|text| {
+            let (fields, _) = front_matter_fields(&text)?;
+            let field = fields.into_iter().find(|field| field.name == "description")?;
+            Some(field.line_of_text()).filter(|line| !line.is_empty())
+        });
+        (name, description)
+    });
+    described.collect()
 }
 
 /// The files of commands below a directory.

@@ -1,0 +1,54 @@
+// Commands: those of this page, and those that the owner has written.
+
+import type { Command } from "./protocol";
+import { visible } from "./text";
+
+/** What the page does itself. */
+export const OWN_COMMANDS: Command[] = [
+  { name: "/new", description: "begins a new session; this one is kept" },
+  { name: "/stop", description: "stops what the agent does" },
+  { name: "/status", description: "shows whether it works" },
+  { name: "/todos", description: "shows the steps of the agent's plan" },
+  { name: "/diff", description: "shows what its file tools have changed" },
+  { name: "/help", description: "shows this" },
+];
+export const HELP = OWN_COMMANDS.map(({ name, description }) => `${name} ${description}.`).join(" ");
+const MOST_SHOWN = 8;
+
+/** The commands that a text may become, the ones that begin with it first. */
+export function offered(text: string, written: Command[]): Command[] {
+  if (!/^\/\S*$/.test(text)) return [];
+  const all = [...OWN_COMMANDS, ...written.filter(({ name }) => !OWN_COMMANDS.some((own) => own.name === name))];
+  const wanted = text.slice(1).toLowerCase();
+  const place = ({ name }: Command) => name.toLowerCase().indexOf(wanted, 1);
+  const found = all.filter((one) => place(one) > 0).sort((one, other) => Number(place(one) > 1) - Number(place(other) > 1));
+  return found.slice(0, MOST_SHOWN);
+}
+
+interface Props {
+  id: string;
+  list: Command[];
+  /** The number of the chosen one. */
+  chosen: number;
+  onChoose: (command: Command) => void;
+}
+
+export function Offered({ id, list, chosen, onChoose }: Props) {
+  return (
+    <ul class="offered" id={id} role="listbox" aria-label="Commands">
+      {list.map((command, number) => (
+        <li
+          key={command.name}
+          id={`${id}-${number}`}
+          role="option"
+          aria-selected={number === chosen}
+          // The text keeps the focus.
+          onMouseDown={(event) => event.preventDefault()}
+          onClick={() => onChoose(command)}
+        >
+          <code>{visible(command.name)}</code> <span class="muted">{visible(command.description ?? "")}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
