@@ -28,6 +28,8 @@ pub(crate) const WITH_SESSIONS: [&str; 4] =
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// How long a server may be silent about a request that older ones do not know.
 const PROBE_LIMIT: Duration = Duration::from_secs(5);
+/// The same behind HTTP, where a server answers something if it is not busy.
+const HTTP_PROBE_LIMIT: Duration = Duration::from_secs(15);
 /// How long a server may say what changes.
 const LISTEN_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Most pages of a list, and most tools.
@@ -155,7 +157,7 @@ impl Connection {
         match initialize(&process.exchange, &|_| {}).await {
             Ok(agreed) => Ok(with(process, agreed)),
             // It was not ready to answer the first question in time.
-            Err(refused) if refused.kind == Kind::Refused => {
+            Err(refused) if matches!(refused.kind, Kind::Refused | Kind::Other) => {
                 match discover(&process.exchange, START_LIMIT).await {
                     Ok(Some(agreed)) => Ok(with(process, agreed)),
                     _ => Err(refused),
@@ -168,14 +170,16 @@ impl Connection {
     /// The order is that of the protocol: a request without a session, then a session, then the transport of 2024-11-05.
     async fn to_address(address: &Address, is_older: bool) -> Result<Self, Failure> {
         let http = Http::new(address.clone());
+        let mut is_overdue = false;
         if !is_older {
             http.speak(Some(&Revision::new(STATELESS)));
-            match discover(http.exchange(), PROBE_LIMIT).await {
+            match discover(http.exchange(), HTTP_PROBE_LIMIT).await {
                 Ok(Some(agreed)) => return Ok(Self::new(Transport::Http(http), agreed)),
                 Err(failure) if matches!(failure.kind, Kind::Unreached | Kind::Login) => {
                     return Err(failure);
                 }
-                Ok(None) | Err(_) => {}
+                Err(failure) => is_overdue = failure.kind == Kind::Overdue,
+                Ok(None) => {}
             }
         }
         http.speak(None);
@@ -187,6 +191,15 @@ impl Connection {
                 }
                 Err(failure) => failure,
             };
+        // The server was too busy to answer the first question in time, and speaks no revision with sessions.
+        if is_overdue && !matches!(failure.kind, Kind::Unreached | Kind::Login) {
+            http.speak(Some(&Revision::new(STATELESS)));
+            match discover(http.exchange(), START_LIMIT).await {
+                Ok(Some(agreed)) => return Ok(Self::new(Transport::Http(http), agreed)),
+                Err(failure) if failure.kind == Kind::Login => return Err(failure),
+                Ok(None) | Err(_) => {}
+            }
+        }
         match failure.kind {
             Kind::Status(400 | 404 | 405) => {
                 let Ok(http) = Http::old(address.clone()).await else { return Err(failure) };

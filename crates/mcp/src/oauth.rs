@@ -16,7 +16,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use myclaw_llm::HttpProvider;
 use myclaw_llm::access::{host_label, is_loopback, one_line, read_capped, transport_error};
 use myclaw_llm::oauth::client_header;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE};
 use reqwest::{RequestBuilder, Response};
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom as _, SystemRandom};
@@ -300,6 +300,9 @@ async fn json_of(request: RequestBuilder, url: &Url) -> Result<(u16, Value), Str
 }
 
 async fn answer_of(request: RequestBuilder, url: &Url) -> Result<Response, String> {
+    // A person logs in between two of these. A server may close an idle connection just when the next one is sent on it, and a
+    // code cannot be sent twice.
+    let request = request.header(CONNECTION, "close");
     match timeout(REQUEST_LIMIT, request.send()).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => Err(transport_error(&error, url, CONNECT_LIMIT).message),

@@ -1,6 +1,7 @@
 //! MCP servers behind HTTP: all forms of the transport, and what such servers do wrong.
 
 use std::fs;
+use std::thread;
 
 use myclaw_testkit::{McpHttpServer, ModelServer, TempHome, WireFormat};
 use serde_json::{Value, json};
@@ -58,6 +59,19 @@ fn servers_of_all_forms_are_spoken_with() {
         let listed = run(&home, &["mcp", "list"]);
         assert!(listed.stdout().contains(&format!("{}/mcp", remote.url)), "{}", listed.stdout());
     }
+}
+
+#[test]
+fn a_server_that_answers_the_first_request_late_is_asked_again() {
+    // Each waits for the server, so both wait at the same time.
+    thread::scope(|scope| {
+        for mode in ["busy", "agreeing"] {
+            scope.spawn(move || {
+                let (results, _) = answers(mode, &[call("echo", &json!({"text": "hello"}))]);
+                assert!(results[0].contains("echo: hello"), "{mode}: {}", results[0]);
+            });
+        }
+    });
 }
 
 #[test]

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """An MCP server behind HTTP whose tools misbehave in all the ways of servers, and an authorization server.
 
-Modes: sessions (2025-11-25), stateless (2026-07-28 only), old (the transport of 2024-11-05). The second argument is a file: each
+Modes: sessions (2025-11-25), stateless (2026-07-28 only), old (the transport of 2024-11-05), busy (stateless, and answers the
+first request too late), agreeing (busy, and answers `initialize` with its revision). The second argument is a file: each
 request becomes a line of JSON in it. The third is JSON: if it is not empty, the server wants a login, and its authorization
 server, which has the same address, has these faults. The first line of the output is the port.
 """
@@ -16,6 +17,8 @@ import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 MODE, LOG, OAUTH = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+BUSY, AGREES = MODE in ("busy", "agreeing"), MODE == "agreeing"
+MODE = "stateless" if BUSY else MODE
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
 REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
@@ -31,7 +34,7 @@ WELL_KNOWN = "/.well-known/oauth-"
 codes, access, refresh = {}, set(), set()
 lock = threading.Lock()
 sessions, streams, kept = set(), {}, {}
-state = {"made": 0, "count": 0, "changed": False}
+state = {"made": 0, "count": 0, "changed": False, "delayed": False}
 
 
 def text(words, **more):
@@ -222,6 +225,12 @@ class Handler(BaseHTTPRequestHandler):
                 return self.plain(400, "no version")
         if MODE == "sessions" and body["method"] == "server/discover":
             return self.plain(400, {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "Bad Request: Server not initialized"}})
+        if BUSY and body["method"] == "server/discover" and not state["delayed"]:
+            state["delayed"] = True
+            time.sleep(16)
+        if AGREES and body["method"] == "initialize":
+            result = {"protocolVersion": "2026-07-28", "capabilities": {"tools": {}}, "serverInfo": {"name": "remote", "version": "2"}}
+            return self.plain(200, {"jsonrpc": "2.0", "id": body["id"], "result": result})
         if MODE == "stateless" and not self.is_whole(body):
             return self.plain(400, {"jsonrpc": "2.0", "id": body.get("id"), "error": {"code": -32020, "message": "the headers do not fit"}})
         if "id" not in body:
