@@ -7,6 +7,7 @@ mod import;
 mod login;
 mod offers;
 mod project;
+mod script;
 mod served;
 
 use std::collections::BTreeMap;
@@ -26,7 +27,9 @@ use myclaw_mcp::{
     Address, ApprovedStore, Asker, Program, Server, ServerPlace, ServerSpec, offered_tools,
     remove_server_log, server_log,
 };
-pub use myclaw_mcp::{Approved, Difference, Failure, Listing, Revision, ToolDefinition};
+pub use myclaw_mcp::{
+    Approved, Difference, Failure, Listing, Revision, ToolDefinition, call_from_script,
+};
 use myclaw_policy::matches_name;
 use ring::digest::{Context, SHA256};
 use url::Url;
@@ -135,7 +138,8 @@ impl SessionConfig {
         let tools = move || approved_tools(&session.mcp_servers(), asker.as_ref());
         let tools = blocking(tools).await?;
         let offered = tools.into_iter().filter(|tool| permissions.offers(&tool.schema().name));
-        Ok(offered_tools(offered.collect()))
+        let scripts = self.config.mcp_code_mode(&self.agent.id).then(script::script_places);
+        Ok(offered_tools(offered.collect(), scripts))
     }
 }
 

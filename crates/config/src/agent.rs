@@ -220,6 +220,13 @@ impl Config {
         }
     }
 
+    /// Whether an agent calls the tools of MCP servers from scripts.
+    pub fn mcp_code_mode(&self, agent: &AgentId) -> bool {
+        let entry = self.agents.list.iter().find(|entry| AgentId::new(&entry.id) == *agent);
+        let own = entry.and_then(|entry| entry.mcp.code_mode);
+        own.or(self.mcp.code_mode).unwrap_or(false)
+    }
+
     /// The rules for the sub-agents of an agent.
     pub fn subagents(&self, agent: &AgentId) -> Subagents {
         let entry = self.agents.list.iter().find(|entry| AgentId::new(&entry.id) == *agent);

@@ -93,8 +93,8 @@ pub use subject::{
 };
 pub use switch::ModelSwitch;
 pub use tool::{
-    MeantCall, PreparedCall, Tool, ToolAliases, ToolContext, ToolError, ToolInvocation, ToolOutput,
-    ToolUpdate, TurnId, WithheldTool,
+    InnerCalls, MeantCall, PreparedCall, Tool, ToolAliases, ToolContext, ToolError, ToolInvocation,
+    ToolOutput, ToolUpdate, TurnId, WithheldTool,
 };
 pub use transcript::message_to_row;
 pub use turn::{CompactionOutcome, CompactionReport, utc_day};

@@ -82,6 +82,19 @@ pub trait Tool: Send + Sync {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
+    /// Makes one call, for a tool whose call is made of calls of others. `calls` makes them.
+    ///
+    /// # Errors
+    /// As for [`Tool::execute`].
+    fn execute_with<'a>(
+        &'a self,
+        invocation: ToolInvocation<'a>,
+        calls: &'a dyn InnerCalls,
+    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        let _ = calls;
+        self.execute(invocation)
+    }
+
     /// The result of a call that an earlier process began and did not write into the log, if the tool has kept it. The
     /// model made the call at `asked_at`, in milliseconds since the Unix epoch; what is older belongs to another call
     /// with the same id. Without a result the model is told that the call was interrupted.
@@ -94,6 +107,17 @@ pub trait Tool: Send + Sync {
         let _ = (call, asked_at, context);
         Box::pin(std::future::ready(None))
     }
+}
+
+/// Makes calls in the middle of another one, as if the model had made them: hooks, the policy and approvals hold for each,
+/// and each emits its events. The log has what the outer tool says of them.
+pub trait InnerCalls: Send + Sync {
+    /// Makes a call of an offered tool. It ends when `ended` fires, which also withdraws the question about it.
+    fn make<'a>(
+        &'a self,
+        call: ToolCall,
+        ended: &'a CancellationToken,
+    ) -> BoxFuture<'a, ToolOutput>;
 }
 
 /// A tool, and the arguments of a call of it.

@@ -30,6 +30,8 @@ pub const AUDIO_FILE: &str = "MYCLAW_AUDIO_FILE";
 pub const LANGUAGE: &str = "MYCLAW_LANGUAGE";
 /// Marks the processes of one command.
 pub const PROCESS_TREE: &str = "MYCLAW_PROCESS_TREE";
+/// Given to scripts of code mode.
+pub const SCRIPT_CALLS: &str = "MYCLAW_SCRIPT_CALLS";
 /// The secret that `sandbox test` tries to read.
 pub const ATTEMPT_API_KEY: &str = "MYCLAW_ATTEMPT_API_KEY";
 
@@ -131,6 +133,11 @@ pub const ALL: &[Variable] = &[
         Commands,
         PROCESS_TREE,
         "marks all processes of one command, so that all of them are found when it ends",
+    ),
+    of(
+        Commands,
+        SCRIPT_CALLS,
+        "the address at which a script of code mode makes its calls; `myclaw mcp call` reads it",
     ),
     of(Commands, ATTEMPT_API_KEY, "a made-up secret that the attempts of `sandbox test` look for"),
     of(Container, "MYCLAW_PROGRAM", "the absolute path of the program on the machine"),

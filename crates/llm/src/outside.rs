@@ -50,6 +50,16 @@ pub fn mark(text: &str) -> String {
     format!("{WARNING}\n<{EXTERNAL} {id}>\n{text}\n</{EXTERNAL} {id}>")
 }
 
+/// What [`mark`] has put between marks in `text`, and what follows them; `None` if there are none. For programs, which take
+/// all of it as data.
+pub fn unmarked(text: &str) -> Option<(&str, &str)> {
+    let (_, rest) = text.split_once(WARNING)?;
+    let (id, rest) = rest.strip_prefix("\n<")?.strip_prefix(EXTERNAL)?.split_once(">\n")?;
+    let end = format!("\n</{EXTERNAL}{id}>");
+    let at = rest.find(&end)?;
+    Some((&rest[..at], &rest[at + end.len()..]))
+}
+
 /// `text` without the characters that nobody sees, and without control characters but line ends and tabs. For text that
 /// no tool changes later, such as that of a web page.
 pub fn visible(text: &str) -> String {

@@ -18,6 +18,9 @@ const NAME_DIGITS: usize = 6;
 /// Between the name of a server and that of its tool.
 pub(crate) const SEPARATOR: &str = "__";
 
+/// The name of the tool that finds others. No server may be called `mcp`.
+pub const FINDER: &str = "mcp__tools";
+
 /// A tool as a server describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -13,8 +13,10 @@ use myclaw_llm::outside::mark;
 use myclaw_llm::{ToolCall, ToolSchema};
 use serde_json::{Map, Value, json};
 
-/// The name of the tool that finds others. No server may be called `mcp`.
-pub const FINDER: &str = "mcp__tools";
+use crate::definition::FINDER;
+use crate::script::Script;
+use crate::spec::PrepareScript;
+
 /// Most tools that are offered with their schemas.
 const MAX_TOOLS: usize = 20;
 /// Most tokens that a prompt may say of MCP.
@@ -68,8 +70,14 @@ const DECLARATION: ToolDeclaration = ToolDeclaration {
     place: WorkPlace::Here,
 };
 
-/// What a run offers of the tools of all servers.
-pub fn offered_tools(tools: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>> {
+/// What a run offers of the tools of all servers. In code mode, `scripts` prepares where scripts run.
+pub fn offered_tools(
+    tools: Vec<Arc<dyn Tool>>,
+    scripts: Option<Arc<PrepareScript>>,
+) -> Vec<Arc<dyn Tool>> {
+    if let Some(scripts) = scripts.filter(|_| !tools.is_empty()) {
+        return vec![Arc::new(Finder::new(tools)), Arc::new(Script::new(scripts))];
+    }
     let size = |tool: &Arc<dyn Tool>| {
         let ToolSchema { name, description, parameters } = tool.schema();
         name.len() + description.len() + parameters.to_string().len()

@@ -24,6 +24,7 @@
 //! | `outcome` | the result of a call for a model |
 //! | `serve` | the other side: MyClaw as a server |
 //! | `tool` | a tool of a server behind the engine's `Tool`, and the tool that finds others |
+//! | `script` | code mode: scripts that call tools |
 //! | `log` | what a server prints to its errors, in memory and in a file |
 #![forbid(unsafe_code)]
 
@@ -41,6 +42,7 @@ pub mod oauth;
 mod offers;
 mod outcome;
 mod process;
+mod script;
 pub mod serve;
 mod server;
 mod spec;
@@ -48,10 +50,14 @@ mod tool;
 
 pub use approved::{Approved, ApprovedStore, Difference};
 pub use connection::{Listing, Revision};
-pub use definition::ToolDefinition;
+pub use definition::{FINDER, ToolDefinition};
 pub use elicitation::{Asked, Asker, Begun, Elicitation, Field, Reply, Wants};
 pub use failure::Failure;
-pub use finder::{FINDER, offered_tools};
+pub use finder::offered_tools;
 pub use log::{remove_server_log, server_log};
+pub use script::{SCRIPT, ScriptAnswer, call_from_script};
 pub use server::{Server, Servers};
-pub use spec::{Address, Login, NetworkSetUp, PrepareProgram, Program, ServerPlace, ServerSpec};
+pub use spec::{
+    Address, Login, NetworkSetUp, PrepareProgram, PrepareScript, Program, ScriptPlace, ServerPlace,
+    ServerSpec,
+};

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,18 @@ pub type NetworkSetUp =
 
 /// Prepares a program that is about to start: makes its directories, and finds out whether it can be confined. Blocks.
 pub type PrepareProgram = dyn Fn() -> Result<Program, String> + Send + Sync;
+
+/// Where a script of code mode runs.
+#[derive(Debug, Clone)]
+pub struct ScriptPlace {
+    /// The directory that it starts in and may change; it exists.
+    pub work: PathBuf,
+    /// The socket at which its calls are made. It is made later, and the script reaches it over [`Network::Proxy`].
+    pub socket: PathBuf,
+}
+
+/// Prepares the shell that runs a script. Blocks.
+pub type PrepareScript = dyn Fn(&ScriptPlace) -> Result<Program, String> + Send + Sync;
 
 /// A server of the config.
 #[derive(Clone)]

@@ -19,6 +19,9 @@ pub(crate) const MCP_GROUP: &str = "group:mcp";
 /// The tool that finds those of MCP servers. It does nothing by itself: a call through it is judged as one of the tool that it
 /// names.
 pub(crate) const MCP_FINDER: &str = "mcp__tools";
+/// The tool that runs scripts which call those of MCP servers. Each call is judged as one of the tool that it names; the
+/// script itself runs in a sandbox.
+pub(crate) const MCP_SCRIPT: &str = "mcp__script";
 
 /// The server of a tool `server__tool`; `None` for all other tools.
 pub fn mcp_server_of(name: &str) -> Option<&str> {

@@ -10,8 +10,8 @@ use std::fmt;
 use myclaw_config::{ConfigPath, SandboxRules, ToolProfile, ToolRules, nearest};
 
 use crate::names::{
-    MCP_FINDER, MCP_GROUP, alias_names, canonical_tool_name, group_members, group_names,
-    known_tools, mcp_group, mcp_server_of, meant_tool, profile_members,
+    MCP_FINDER, MCP_GROUP, MCP_SCRIPT, alias_names, canonical_tool_name, group_members,
+    group_names, known_tools, mcp_group, mcp_server_of, meant_tool, profile_members,
 };
 use crate::pattern::matches_name;
 use crate::sandbox::{self, SessionFacts};
@@ -248,7 +248,7 @@ impl ToolPolicy {
     /// The rule by which each call of `tool` needs an approval, if there is one.
     pub fn asks(&self, tool: &str) -> Option<AskRule> {
         let name = canonical_tool_name(tool);
-        if name == MCP_FINDER {
+        if matches!(name.as_str(), MCP_FINDER | MCP_SCRIPT) {
             return None;
         }
         self.levels.iter().find_map(|level| {
@@ -263,7 +263,7 @@ impl ToolPolicy {
 
     /// The first rule that denies the tool with that canonical name, among the levels that `counts` selects.
     fn rule_against(&self, name: &str, counts: impl Fn(&Level) -> bool) -> Option<DecisiveRule> {
-        if name == MCP_FINDER {
+        if matches!(name, MCP_FINDER | MCP_SCRIPT) {
             return None;
         }
         let origin = self.origin(name);

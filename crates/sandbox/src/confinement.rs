@@ -106,6 +106,9 @@ pub enum WorkspaceAccess {
     Rw,
 }
 
+/// Where a confined process reaches the socket of [`Network::Proxy`].
+pub const PROXY_ADDRESS: &str = "127.0.0.1:3128";
+
 /// What may be reached over the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -113,7 +116,7 @@ pub enum Network {
     /// Nothing.
     None,
     /// An HTTP proxy that listens on a Unix socket, and nothing else. The process finds it in `HTTP_PROXY` and its
-    /// relatives, at a port of a loopback interface of its own.
+    /// relatives, at [`PROXY_ADDRESS`], a port of a loopback interface of its own.
     Proxy {
         /// Path of the socket.
         socket: PathBuf,

@@ -20,6 +20,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 use self::connection::Connection;
+use crate::PROXY_ADDRESS;
 use crate::plan::Plan;
 use crate::system::{self, Fork};
 
@@ -121,7 +122,8 @@ fn restrict_and_exec(
         command.env("TMPDIR", directory);
     }
     if plan.relay.is_some() {
-        command.envs(PROXY_VARIABLES.map(|name| (name, relay::ADDRESS_OF_PROXY)));
+        let address = format!("http://{PROXY_ADDRESS}");
+        command.envs(PROXY_VARIABLES.map(|name| (name, &address)));
         // Hosts that the machine reaches without a proxy cannot be reached from here in any other way.
         command.env_remove("NO_PROXY").env_remove("no_proxy");
     }

@@ -41,7 +41,8 @@ mod system_files;
 mod thread;
 
 pub use confinement::{
-    Confinement, ContainerEngine, Level, Limits, Network, ProtectedNames, WorkspaceAccess,
+    Confinement, ContainerEngine, Level, Limits, Network, PROXY_ADDRESS, ProtectedNames,
+    WorkspaceAccess,
 };
 #[cfg(target_os = "linux")]
 pub use enter::enter_and_exec;

@@ -348,15 +348,17 @@ impl ApprovalStore {
         Ok(self.load()?.waiting.into_iter().find(is_it))
     }
 
+    /// Removes the question about a call, and those about calls that it has made itself (`ID.NUMBER`).
     pub(crate) fn end_wait(&self, session: &str, tool_call_id: &str) -> Result<(), ApprovalsError> {
-        if self.waiting(session, tool_call_id)?.is_none() {
+        let is_of_call = |waiting: &WaitingApproval| {
+            let rest = waiting.tool_call_id.strip_prefix(tool_call_id);
+            waiting.session == session
+                && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        if !self.load()?.waiting.iter().any(is_of_call) {
             return Ok(());
         }
-        self.change(|document| {
-            document.waiting.retain(|waiting| {
-                waiting.session != session || waiting.tool_call_id != tool_call_id
-            });
-        })
+        self.change(|document| document.waiting.retain(|waiting| !is_of_call(waiting)))
     }
 
     fn load(&self) -> Result<Approvals, ApprovalsError> {

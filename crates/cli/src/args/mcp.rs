@@ -104,6 +104,17 @@ pub(crate) enum McpCommand {
     /// Add the servers of other programs
     #[command(long_about = help::MCP_IMPORT, after_long_help = help::MCP_IMPORT_EXAMPLES)]
     Import(ImportServersArgs),
+    /// Call a tool from a script of code mode, in which the agent runs this
+    #[command(long_about = help::MCP_CALL, after_long_help = help::MCP_CALL_EXAMPLES)]
+    Call {
+        /// Name of the server
+        server: String,
+        /// Name of its tool
+        tool: String,
+        /// The arguments, as a JSON object
+        #[arg(default_value = "{}", value_name = "JSON")]
+        arguments: String,
+    },
     /// Be a server: other agents ask this one, and read its sessions and memory, over standard input and output
     #[command(long_about = help::MCP_SERVE, after_long_help = help::MCP_SERVE_EXAMPLES)]
     Serve(McpServeArgs),

@@ -1,5 +1,6 @@
 //! `myclaw mcp`: the MCP servers of the config, and what was approved of them.
 
+mod call;
 mod change;
 mod login;
 mod project;
@@ -42,6 +43,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<(), CliError> {
         McpCommand::Logs { name, lines } => logs(name, *lines),
         McpCommand::Remove { name } => change::remove(name),
         McpCommand::Import(args) => change::import(args),
+        McpCommand::Call { server, tool, arguments } => call::call(server, tool, arguments),
         McpCommand::Serve(args) => myclaw_protocols::run_mcp(args.clone()),
     }
 }

@@ -50,6 +50,7 @@ mod interrupt;
 mod jobs;
 mod logs;
 mod mcp;
+mod mcp_code;
 mod mcp_conformance;
 mod mcp_faults;
 mod mcp_forms;

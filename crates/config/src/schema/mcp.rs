@@ -23,6 +23,10 @@ pub struct McpConfig {
     /// The servers by name. The tools of `files` are `files__read` and so on.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub servers: BTreeMap<String, McpServerConfig>,
+    /// Whether the model gets two tools in place of those of the servers: one that finds them, and one that runs a script
+    /// which calls them. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code_mode: Option<bool>,
 }
 
 /// One server: a program on this machine, or an address.

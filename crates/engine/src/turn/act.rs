@@ -15,6 +15,7 @@
 //! process leaves at most the calls that were running. The order in the log is that of the calls, so that the same
 //! message gives the same bytes in every later request.
 
+mod inner;
 mod prepare;
 mod report;
 
@@ -26,6 +27,7 @@ use futures_util::stream::FuturesOrdered;
 use myclaw_llm::{AssistantMessage, ContentBlock, StopReason, ToolCall, joined_text};
 use tracing::{Instrument, debug, info_span};
 
+use inner::CallsOfTool;
 use report::{emit_end, emit_start, result_message};
 
 pub(super) use report::append_result;
@@ -225,7 +227,7 @@ impl Act {
         let Self { toolbox, repetition, room, .. } = self;
         let Shared { run, log, .. } = shared;
         // The futures only read; storing a result changes nothing that they read.
-        let running = |call| toolbox.run_call(run, call, model);
+        let running = |call| toolbox.run_call(run, call, model, &toolbox.context);
         let mut finished: FuturesOrdered<_> = group.iter().map(running).collect();
         for call in &group {
             let Some(Finished { mut output, took }) = finished.next().await else { break };
@@ -290,7 +292,13 @@ impl Toolbox {
 
     /// Runs one call, from validation to the length limit of its result. It cannot fail: every error becomes a result
     /// that the model reads.
-    async fn run_call(&self, run: &RunContext, call: &ToolCall, model: &str) -> Finished {
+    async fn run_call(
+        &self,
+        run: &RunContext,
+        call: &ToolCall,
+        model: &str,
+        context: &ToolContext,
+    ) -> Finished {
         let is_of_program = find(&self.tools, &call.name).is_some_and(|tool| tool.is_of_program());
         if is_of_program && call.invalid_arguments.is_none() {
             emit_start(run, call.name.clone(), call.id.clone(), call.arguments.clone());
@@ -300,7 +308,7 @@ impl Toolbox {
             Ok((tool, prepared, said)) => {
                 let span = info_span!("tool_call", tool = %call.name, id = %call.id);
                 let mut finished =
-                    self.execute(run, &tool, prepared).instrument(span.clone()).await;
+                    self.execute(run, &tool, prepared, context).instrument(span.clone()).await;
                 if let Some(said) = said {
                     finished.output.content.insert(0, ContentBlock::text(said));
                 }
@@ -321,6 +329,7 @@ impl Toolbox {
         run: &RunContext,
         tool: &Arc<dyn Tool>,
         call: PreparedCall,
+        context: &ToolContext,
     ) -> Finished {
         let PreparedCall { tool_name, tool_call_id, arguments, .. } = &call;
         emit_start(run, tool_name.clone(), tool_call_id.clone(), arguments.as_map().clone());
@@ -337,12 +346,10 @@ impl Toolbox {
                 details: update.details,
             });
         };
-        let running = tool.execute(ToolInvocation {
-            call: &call,
-            on_update: &on_update,
-            context: &self.context,
-            cancel: run.cancel.token().clone(),
-        });
+        let cancel = run.cancel.token().clone();
+        let invocation = ToolInvocation { call: &call, on_update: &on_update, context, cancel };
+        let inner = CallsOfTool { toolbox: self, run, model: &call.model };
+        let running = tool.execute_with(invocation, &inner);
         let outcome = tokio::select! {
             biased;
             outcome = running => outcome,
@@ -358,7 +365,7 @@ impl Toolbox {
         };
         let_hooks_change(run, &call, &mut output).await;
         run.known_secrets.remove_from(&mut output);
-        result_text::limit(&mut output.content, self.context.max_result_chars);
+        result_text::limit(&mut output.content, context.max_result_chars);
         Finished { output, took: started.elapsed() }
     }
 }

@@ -100,16 +100,16 @@ fn many() -> Vec<Arc<dyn Tool>> {
 #[test]
 fn few_small_tools_are_offered_as_they_are() {
     let few: Vec<_> = REAL[..12].iter().map(|(name, about)| tool(name, about)).collect();
-    assert_eq!(offered_tools(few).len(), 12);
+    assert_eq!(offered_tools(few, None).len(), 12);
     let large = vec![tool("a__b", &"words ".repeat(2_000))];
-    assert_eq!(offered_tools(large)[0].schema().name, FINDER);
+    assert_eq!(offered_tools(large, None)[0].schema().name, FINDER);
     let many: Vec<_> = (0..21).map(|number| tool(&format!("a__{number}"), "")).collect();
-    assert_eq!(offered_tools(many)[0].schema().name, FINDER);
+    assert_eq!(offered_tools(many, None)[0].schema().name, FINDER);
 }
 
 #[test]
 fn five_hundred_tools_take_at_most_1500_tokens() {
-    let offered = offered_tools(many());
+    let offered = offered_tools(many(), None);
     assert_eq!(offered.len(), 1);
     let ToolSchema { name, description, parameters } = offered[0].schema();
     let bytes = name.len() + description.len() + parameters.to_string().len();

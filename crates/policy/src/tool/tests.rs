@@ -211,6 +211,7 @@ fn tools_of_mcp_servers_are_named_one_by_one_by_server_or_all_together() {
         assert_eq!(hit, expected, "ask {entry}");
         // The tool that finds others is there in any case: what it finds is judged by its own name.
         assert!(denied.decide(MCP_FINDER).allowed && asked.asks(MCP_FINDER).is_none(), "{entry}");
+        assert!(denied.decide(MCP_SCRIPT).allowed && asked.asks(MCP_SCRIPT).is_none(), "{entry}");
     }
     for wrong in
         ["mcp__github__create_issue", "mcp__github__*", "mcp:", "mcp:a__b", "mcp:A B", "mcpx"]

@@ -10,10 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::Failure;
+use crate::PROXY_ADDRESS;
 
-const PORT: u16 = 3128;
-/// The address of the proxy that programs get.
-pub(crate) const ADDRESS_OF_PROXY: &str = "http://127.0.0.1:3128";
 /// More connections at one time are closed at once.
 const MOST_CONNECTIONS: usize = 128;
 
@@ -25,8 +23,8 @@ pub(crate) struct Relay {
 
 impl Relay {
     pub(crate) fn listen(socket: &Path) -> Result<Self, Failure> {
-        let listener = TcpListener::bind(("127.0.0.1", PORT))
-            .map_err(|error| format!("cannot listen for the proxy on port {PORT}: {error}"))?;
+        let listener = TcpListener::bind(PROXY_ADDRESS)
+            .map_err(|error| format!("cannot listen for the proxy at {PROXY_ADDRESS}: {error}"))?;
         Ok(Self { listener, socket: socket.to_owned() })
     }
 

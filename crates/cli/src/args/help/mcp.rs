@@ -90,6 +90,16 @@ Examples:
   myclaw mcp import --from codex --dry-run
   myclaw mcp import --from claude-code .mcp.json";
 
+pub(in crate::args) const MCP_CALL: &str = "\
+Calls a tool of an MCP server and prints its result. It works in scripts of code mode only, which the agent runs in a sandbox \
+(`mcp.codeMode` of the config). SERVER and TOOL are the two parts of the tool's name, SERVER__TOOL. Approvals and rules hold as \
+for a call of the model. It fails if the call does, with the reason. docs/use/mcp.md";
+
+pub(in crate::args) const MCP_CALL_EXAMPLES: &str = "\
+Examples:
+  myclaw mcp call weather forecast '{\"city\": \"Bonn\"}'
+  myclaw mcp call github list_issues '{\"state\": \"open\"}' | grep -c crash";
+
 pub(in crate::args) const MCP_SERVE: &str = "\
 Makes MyClaw a server of the Model Context Protocol for another agent, which starts this command: its config names `myclaw` with \
 the arguments `mcp serve`. The tools are `ask`, `sessions_search`, `session_read` and `memory_search`. A call of `ask` is a turn \
