@@ -83,7 +83,8 @@ pub struct ConfiguredServer {
     pub config: McpServerConfig,
     /// The package that it belongs to.
     package: Option<String>,
-    session: SessionConfig,
+    /// One for all servers: it is large, and a run makes all of them.
+    session: Arc<SessionConfig>,
     /// What is closed to tools, which is the same for all servers and takes dozens of system calls to find.
     closed: Arc<OnceLock<Arc<ClosedPaths>>>,
 }
@@ -103,12 +104,12 @@ impl SessionConfig {
             packages.remove(&name);
             servers.insert(name, config);
         }
-        let closed = Arc::default();
+        let (session, closed) = (Arc::new(self.clone()), Arc::default());
         let made = servers.into_iter().map(|(name, config)| ConfiguredServer {
             package: packages.remove(&name),
             name,
             config,
-            session: self.clone(),
+            session: Arc::clone(&session),
             closed: Arc::clone(&closed),
         });
         made.collect()

@@ -1,11 +1,12 @@
 //! Documents as files below one directory.
 
 use std::fs::{self, FileTimes, Metadata};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::{Document, Documents, checked_document_name as checked};
+use crate::read::read_file;
 use crate::{
     Durability, LockError, LockFile, LockWait, NewFile, create_private_directory, open_regular,
     parent_of, remove_if_there, sync_directory,
@@ -49,8 +50,7 @@ impl Documents for FileDocuments {
         if found.len() > MOST_BYTES {
             return Err(too_large());
         }
-        let mut bytes = Vec::new();
-        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        let bytes = read_file(file, MOST_BYTES)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         Ok(Some(Document { text, age: age(&found) }))
     }
