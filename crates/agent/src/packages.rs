@@ -71,8 +71,14 @@ impl From<TreeError> for AgentError {
 }
 
 impl SessionConfig {
-    /// The packages that count: approved, unchanged on disk, and not disabled. Compares all their bytes; blocks.
-    pub fn packages(&self) -> Vec<LoadedPackage> {
+    /// The packages that count: approved, unchanged on disk, and not disabled. Outside of a run it compares all their bytes, and
+    /// blocks.
+    pub(crate) fn packages(&self) -> Arc<Vec<LoadedPackage>> {
+        self.run_packages.clone().unwrap_or_else(|| Arc::new(self.read_packages()))
+    }
+
+    /// Reads the packages that count.
+    pub(crate) fn read_packages(&self) -> Vec<LoadedPackage> {
         if self.home.has_no_packages() {
             return Vec::new();
         }
@@ -96,7 +102,7 @@ impl SessionConfig {
     /// The commands of the packages: `PACKAGE:COMMAND`, and the text. Blocks.
     pub fn package_commands(&self) -> Vec<(String, String)> {
         let mut commands = Vec::new();
-        for package in self.packages() {
+        for package in &*self.packages() {
             let root = package.directory.display().to_string();
             for command in &package.contents.commands {
                 let Some(entry) = package.tree.get(&command.path) else { continue };
@@ -120,9 +126,9 @@ impl SessionConfig {
         let session = self.clone();
         let packages = blocking(move || session.packages()).await?;
         let mut hooks = Vec::new();
-        for package in packages {
+        for package in &*packages {
             let own = rooted(&package.contents.hooks, &package.directory);
-            let (home, name) = (self.home.clone(), package.name);
+            let (home, name) = (self.home.clone(), package.name.clone());
             // What was compared at the beginning of the run may have changed since.
             let check: Check = Arc::new(move || -> BoxFuture<'static, Result<(), String>> {
                 let (home, name) = (home.clone(), name.clone());
@@ -140,7 +146,7 @@ impl SessionConfig {
     /// The MCP servers of the packages, each with its package. Blocks.
     pub(crate) fn package_servers(&self) -> Vec<(String, McpServerConfig, String)> {
         let mut found = Vec::new();
-        for package in self.packages() {
+        for package in &*self.packages() {
             for server in &package.contents.servers {
                 let name = server_name(&package.name, &server.name);
                 let mut entry = server.entry.clone();

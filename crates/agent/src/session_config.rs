@@ -15,6 +15,7 @@ use myclaw_engine::{
     Tool, exhausted_budget, utc_day,
 };
 use myclaw_llm::{CallLimits, Model, ThinkingLevel};
+use myclaw_packages::LoadedPackage;
 use myclaw_policy::check_tool_entry;
 use myclaw_session::{SessionError, SessionKey, SessionUse, Sessions, Spent};
 use myclaw_tools::Jobs;
@@ -154,6 +155,8 @@ pub struct SessionConfig {
     pub options: RunOptions,
     /// The permission mode, which can change while the session works.
     pub mode: SessionMode,
+    /// In a run: its packages, as they were at its beginning.
+    pub(crate) run_packages: Option<Arc<Vec<LoadedPackage>>>,
 }
 
 impl SessionConfig {

@@ -89,7 +89,7 @@ impl SessionConfig {
             self.skill_places()?.into_iter().partition(|place| place.origin == SkillOrigin::Owner);
         let mut catalog = find(&owners, &machine);
         // A package takes the place of nothing that the owner has, and the workspace of nothing in a package.
-        for package in self.packages() {
+        for package in &*self.packages() {
             package.add_skills(&mut catalog, &machine);
         }
         catalog.search(&workspace, &machine);
@@ -136,9 +136,10 @@ impl SessionConfig {
     /// Directories that may hold skills.
     pub(crate) fn skill_directories(&self) -> Result<Vec<PathBuf>, AgentError> {
         let places = self.skill_places()?.into_iter().map(|place| place.directory());
-        let packages =
-            self.packages().into_iter().filter(|package| !package.contents.skills.is_empty());
-        Ok(places.chain(packages.map(|package| package.directory)).collect())
+        let packages = self.packages();
+        let with_skills = packages.iter().filter(|package| !package.contents.skills.is_empty());
+        let directories = with_skills.map(|package| package.directory.clone());
+        Ok(places.chain(directories).collect())
     }
 
     /// What the requirements of skills are checked against.

@@ -69,6 +69,7 @@ impl SessionConfig {
             sender,
             senders: Senders::default(),
             principals: Vec::new(),
+            run_packages: None,
             narrowed: Vec::new(),
             seen_instructions: SeenInstructions::default(),
             editor_servers: BTreeMap::new(),

@@ -17,6 +17,7 @@ use super::{
     default_thinking,
 };
 use crate::AgentError;
+use crate::blocking::blocking;
 use crate::browser_tool::browser_tool;
 use crate::outputs::OutputsHook;
 use crate::permissions::{self, Permissions};
@@ -50,6 +51,21 @@ impl SessionConfig {
     /// # Errors
     /// A hook, a rule or a directory of the config cannot be used.
     pub async fn run_params(
+        &self,
+        selection: &Selection,
+        added: RunAdditions,
+    ) -> Result<RunParams, AgentError> {
+        if self.home.has_no_packages() {
+            return self.params_of_run(selection, added).await;
+        }
+        // All of the run uses the same bytes, which are read once.
+        let session = self.clone();
+        let packages = blocking(move || session.read_packages()).await?;
+        let this = Self { run_packages: Some(Arc::new(packages)), ..self.clone() };
+        this.params_of_run(selection, added).await
+    }
+
+    async fn params_of_run(
         &self,
         selection: &Selection,
         added: RunAdditions,
