@@ -1,4 +1,6 @@
-//! Reading a package from a compressed tar archive.
+//! Reading a package from an archive.
+
+mod zip;
 
 use std::io::Read;
 use std::path::{Component, Path};
@@ -18,11 +20,19 @@ const MAX_UNPACKED: u64 = MAX_BYTES + (16 << 20);
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 impl Tree {
-    /// Reads a tar archive, which may be compressed with gzip. Nothing is written. Links are left out.
+    /// Reads a tar archive, which may be compressed with gzip, or a zip archive. Nothing is written. Links are left out.
     ///
     /// # Errors
     /// It is no such archive, a path leads out of it, it holds a device or the like, or it exceeds a limit.
     pub fn of_archive(bytes: &[u8]) -> Result<Self, TreeError> {
+        let tree = if zip::is_zip(bytes) { zip::read(bytes)? } else { Self::of_tar(bytes)? };
+        match tree.is_empty() {
+            true => Err(TreeError("the archive holds no file".to_owned())),
+            false => Ok(tree.without_top()),
+        }
+    }
+
+    fn of_tar(bytes: &[u8]) -> Result<Self, TreeError> {
         let stream: Box<dyn Read + '_> = match bytes.starts_with(&GZIP) {
             true => Box::new(GzDecoder::new(bytes)),
             false => Box::new(bytes),
@@ -30,7 +40,7 @@ impl Tree {
         let mut archive = Archive::new(stream.take(MAX_UNPACKED));
         let unreadable = |error: std::io::Error| {
             TreeError(format!(
-                "it is no tar archive (.tar or .tar.gz) that can be read: {error}; unpack it and name the directory"
+                "it is no archive (.tar.gz, .tar or .zip) that can be read: {error}; unpack it and name the directory"
             ))
         };
         let mut tree = Self::default();
@@ -61,10 +71,7 @@ impl Tree {
                 }
             }
         }
-        match tree.is_empty() {
-            true => Err(TreeError("the archive holds no file".to_owned())),
-            false => Ok(tree.without_top()),
-        }
+        Ok(tree)
     }
 }
 

@@ -88,12 +88,7 @@ impl Wanted {
             .map_err(|error| AgentError::usage(format!("`{text}` is no address: {error}")))?;
         check_address(&url)?;
         let path = url.path().to_lowercase();
-        let is_archive = [".tar.gz", ".tgz", ".tar"].iter().any(|end| path.ends_with(end));
-        if path.ends_with(".zip") {
-            return Err(AgentError::usage(format!(
-                "{text} is a zip archive, which cannot be read; name a .tar.gz, or unpack it and name the directory"
-            )));
-        }
+        let is_archive = [".tar.gz", ".tgz", ".tar", ".zip"].iter().any(|end| path.ends_with(end));
         match is_archive && url.scheme().starts_with("http") {
             true => Ok(Self::Archive(url)),
             false => Ok(Self::repository(text)),
@@ -161,7 +156,8 @@ pub async fn fetch_package(
             let sha256 = myclaw_files::hex(digest(&SHA256, &bytes).as_ref());
             let tree = blocking(move || Tree::of_archive(&bytes)).await??;
             let file = url.path().rsplit('/').next().unwrap_or_default();
-            let name = file.split(".tar").next().unwrap_or_default().trim_end_matches(".tgz");
+            let name = file.split(".tar").next().unwrap_or_default();
+            let name = name.trim_end_matches(".tgz").trim_end_matches(".zip");
             (tree, Source::Archive { url: url.to_string(), sha256 }, name.to_owned())
         }
     };

@@ -18,7 +18,7 @@ pub(crate) enum PackagesCommand {
     /// Show what a package holds and asks for, and add it once you approve that
     #[command(long_about = help::PACKAGES_ADD, after_long_help = help::PACKAGES_ADD_EXAMPLES)]
     Add {
-        /// A directory, a .tar.gz, `npm:NAME`, the https address of an archive, or of a git repository (`URL#BRANCH`)
+        /// A directory, a .tar.gz or .zip, `npm:NAME`, the https address of an archive, or of a git repository (`URL#BRANCH`)
         source: String,
         /// The directory of the source that is the package
         #[arg(long, value_name = "DIR")]

@@ -406,7 +406,6 @@ fn what_is_no_package_is_refused_with_a_reason() {
     }
     for (source, why) in [
         ("http://example.com/a.tgz", "is not encrypted"),
-        ("https://example.com/a.zip", "unpack it"),
         ("npm:../x", "is no package of npm"),
         ("nowhere", "cannot be read"),
         ("https://example.com/x#--upload-pack=touch", "is no repository"),
@@ -498,4 +497,76 @@ fn a_kill_at_any_moment_leaves_the_old_package_or_the_new_whole() {
     run(&home, &["packages", "add", &path, "--yes", "--digest", digest]).assert_code(0);
     let left = fs::read_dir(home.state_directory().join("packages/content")).expect("it").count();
     assert_eq!(left, 1, "{seen:?}");
+}
+
+/// A zip archive that Python makes: `add` adds a member, and `data` is changed afterwards.
+fn zip_archive(home: &TempHome, name: &str, members: &str, change: &str) -> PathBuf {
+    let path = home.write(format!("files/{name}"), "");
+    let script = format!(
+        "import sys, zipfile\n\
+         archive = zipfile.ZipFile(sys.argv[1], 'w', zipfile.ZIP_DEFLATED)\n\
+         def add(name, text='x', mode=0o100644, how=zipfile.ZIP_DEFLATED):\n    \
+             info = zipfile.ZipInfo(name)\n    info.external_attr = mode << 16\n    info.create_system = 3\n    \
+             archive.writestr(info, text, how)\n\
+         {members}\narchive.close()\n\
+         data = bytearray(open(sys.argv[1], 'rb').read())\n\
+         listed = data.find(b'PK\\x01\\x02')\n{change}\n\
+         open(sys.argv[1], 'wb').write(data)"
+    );
+    let status = Command::new("python3").args(["-W", "ignore", "-c", &script]).arg(&path).status();
+    assert!(status.expect("python").success());
+    path
+}
+
+#[test]
+fn a_zip_archive_is_a_package_and_a_bad_one_is_refused_with_a_reason() {
+    let (server, home) = always("Done.");
+    let skill = "add('top/', '', 0o040755); add('top/SKILL.md', '---\\nname: packed\\ndescription: Zipped skill.\\n---\\nRead.\\n')\n\
+                 add('top/run.sh', 'echo', 0o100755, zipfile.ZIP_STORED); add('top/empty', ''); add('top/l', '/etc/passwd', 0o120777)";
+    let path = zip_archive(&home, "packed.zip", skill, "data += b''");
+    let source = path.to_str().expect("a path");
+    let asked = run(&home, &["packages", "add", source]);
+    assert!(asked.stdout().contains("links, which are left out: top/l"), "{}", asked.stdout());
+    let digest = digest_in(&asked);
+    add(&home, source);
+    assert!(prompt_of_a_run(&home, &server).contains("Zipped skill."));
+    let files = content(&home, "packed", &digest);
+    assert_eq!(fs::read_to_string(files.join("run.sh")).expect("a file"), "echo");
+    let mode =
+        |name: &str| fs::metadata(files.join(name)).expect("a file").permissions().mode() & 0o777;
+    assert_eq!((mode("run.sh"), mode("SKILL.md")), (0o700, 0o600));
+
+    let home = TempHome::new();
+    for (members, change, why) in [
+        ("add('../out')", "", "leads out of the package"),
+        ("add('/etc/out')", "", "leads out of the package"),
+        ("add('a\\\\..\\\\b')", "", "lead out of the package"),
+        ("add('a\\u202eb')", "", "hidden characters"),
+        ("add('x/dev', '', 0o020644)", "", "neither a file nor a directory"),
+        ("add('a'); add('a')", "", "twice"),
+        ("add('a', 'x' * (9 << 20))", "", "more than 8 MiB"),
+        ("[add('f%d' % n) for n in range(2100)]", "", "more than 2000 files"),
+        ("add('l', '/etc/passwd', 0o120777)", "", "holds no file"),
+        ("pass", "", "holds no file"),
+        ("add('a')", "data[listed + 8] |= 1", "is encrypted"),
+        ("add('a')", "data[listed + 10] = 12", "compressed in a way"),
+        ("add('a')", "data[listed + 16] ^= 1", "is damaged"),
+        ("add('a')", "data[listed + 24] += 1", "is damaged"),
+        ("add('a')", "data[listed + 42] += 1", "is damaged"),
+        ("add('a')", "data = data[:-30]", "is damaged"),
+        ("add('a')", "data[listed] = 0", "is damaged"),
+        (
+            "add('a', 'x' * (40 << 20))",
+            "data[listed + 24:listed + 28] = b'\\x05\\0\\0\\0'",
+            "is damaged",
+        ),
+    ] {
+        let change = if change.is_empty() { "pass" } else { change };
+        let path = zip_archive(&home, "bad.zip", members, change);
+        let refused = run(&home, &["packages", "add", path.to_str().expect("a path")]);
+        let said = format!("{}{}", refused.stdout(), refused.stderr());
+        assert_eq!(refused.code(), Some(2), "{members} {change}: {said}");
+        assert!(refused.stderr().contains(why), "{members} {change}: {said}");
+    }
+    assert!(!home.state_directory().join("packages").exists());
 }
