@@ -415,7 +415,7 @@ fn stores_are_made_of_paths_in_the_named_modules_alone() {
 /// The modules that open, list, make or remove files by themselves in the crates outside of every sandbox, and why each may.
 /// All others go through `SharedDirectory`, because what they open may be in a directory that a sandboxed session, a
 /// container or somebody's project can change. Before you add a module, ask who else can change its directory.
-const OWN_FILES: [(&str, &[&str]); 7] = [
+const OWN_FILES: [(&str, &[&str]); 8] = [
     (
         "in the state directory, which no tool of another party may change",
         &[
@@ -466,6 +466,10 @@ const OWN_FILES: [(&str, &[&str]); 7] = [
             "host/src/run/log.rs",
             "host/src/speech.rs",
         ],
+    ),
+    (
+        "in a new directory of this process, before the confined program that may change it starts",
+        &["agent/src/mcp/script.rs", "mcp/src/script.rs"],
     ),
     (
         "at a path that the owner has typed or written into the config, who may mean a link",

@@ -181,7 +181,7 @@ fn answer_of(output: &ToolOutput) -> ScriptAnswer {
         _ => (whole, String::new()),
     };
     if output.content.iter().any(|block| matches!(block, ContentBlock::Image(_))) {
-        note.push_str("\n[pictures are left out: call the tool outside of a script to see them]");
+        note.push_str("\npictures are left out: call the tool outside of a script to see them");
     }
     ScriptAnswer { text, note: note.trim().to_owned(), is_error: output.is_error }
 }
