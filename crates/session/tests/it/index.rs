@@ -449,7 +449,7 @@ fn a_list_that_was_read_reads_only_what_has_changed_since() {
 #[test]
 fn sessions_are_found_by_labels_in_the_file_and_in_the_journal() {
     let home = Home::new();
-    large_index(&home, 100);
+    large_index(&home, 1_000);
     let mut entries = stored(&home);
     for (name, labels) in [
         ("s3", json!(["pinned"])),
@@ -469,7 +469,7 @@ fn sessions_are_found_by_labels_in_the_file_and_in_the_journal() {
     assert_eq!(labelled(9, &["pinned"], &[]), ("s8 s3".to_owned(), 2));
     assert_eq!(labelled(9, &["pinned", "archived"], &[]), ("s8".to_owned(), 1));
     assert_eq!(labelled(9, &["archived"], &["pinned"]), ("s5".to_owned(), 1));
-    assert_eq!(labelled(3, &[], &["pinned", "archived"]), ("s99 s98 s97".to_owned(), 97));
+    assert_eq!(labelled(3, &[], &["pinned", "archived"]), ("s999 s998 s997".to_owned(), 997));
     let label = |name: &str, labels: Value| {
         let extra = json!({"labels": labels}).as_object().cloned();
         let patch = MetaPatch { extra, updated_at: UpdatedAt::Keep, ..MetaPatch::default() };
@@ -479,7 +479,7 @@ fn sessions_are_found_by_labels_in_the_file_and_in_the_journal() {
     label("s1", json!(["pinned"]));
     assert!(journal(&home).exists(), "these are in the journal");
     assert_eq!(labelled(9, &["pinned"], &[]), ("s8 s1".to_owned(), 2));
-    assert_eq!(labelled(9, &[], &["pinned", "archived"]).1, 97);
+    assert_eq!(labelled(9, &[], &["pinned", "archived"]).1, 997);
 }
 
 /// The first `most` sessions that [`SessionIndex::each`] passes on.
