@@ -127,7 +127,8 @@ fn a_login_is_renewed_by_one_at_a_time_and_the_others_take_its_token() {
             granted: None,
             renewal,
         };
-        store.change(|file| file.put("p:a", StoredProfile::with_login("p", login))).unwrap();
+        let profile = StoredProfile::with_login("p", login);
+        store.change(|file| file.put("p:a", profile.clone())).unwrap();
         let giver = Arc::new(Once::default());
         let fetch = || {
             let profile = store.load().unwrap().profiles_of("p").pop().unwrap();
