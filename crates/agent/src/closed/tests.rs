@@ -34,7 +34,10 @@ fn what_decides_about_a_session_is_closed_wherever_it_is() {
     .unwrap();
     config.paths = Some(paths.clone());
     let seal = format!("file:{}", place("keys/seal"));
-    let home = Home::new(Environment::new([(variables::STORE_KEY, seal)]), paths);
+    let home = Home::new(
+        Environment::new([(variables::STORE_KEY, seal)], Some(root.clone()), None),
+        paths,
+    );
     let options = SessionOptions { session: Some("trip".to_owned()), ..SessionOptions::default() };
     let session = SessionConfig::new(home, Arc::new(config), &options).unwrap();
     let artifacts = session.home.side_files().artifact_directory(&session.session_key);
