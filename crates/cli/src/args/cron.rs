@@ -26,7 +26,7 @@ pub(crate) enum CronCommand {
     /// Show how many jobs there are, and when the next one is due
     #[command(after_long_help = help::CRON_STATUS_EXAMPLES)]
     Status(FormArgs),
-    /// Run a job now, beside its schedule
+    /// Run a job now, in addition to its schedule
     #[command(after_long_help = help::CRON_RUN_EXAMPLES)]
     Run(WhichJob),
     /// List what became of a job's due times, the newest first
