@@ -27,7 +27,10 @@ pub(super) const COMMANDS: [(&[&str], &str); 20] = [
         "it is set in the config, which `myclaw config edit` opens",
     ),
     (&["/theme"], "`myclaw config set terminal.theme dark` sets the colours, for the next chat"),
-    (&["/vim"], "the prompt has no keys of vi yet"),
+    (
+        &["/vim"],
+        "`myclaw config set terminal.keys vi` edits lines with the keys of vi, from the next chat on",
+    ),
     (&["/doctor"], "`myclaw doctor` checks the set-up"),
     (
         &["/effort", "/think", "/think-tokens", "/reasoning-effort"],

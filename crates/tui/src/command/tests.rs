@@ -216,7 +216,10 @@ fn commands_of_other_agents_are_answered_with_and_without_an_argument() {
             "/theme solarized",
             "`myclaw config set terminal.theme dark` sets the colours, for the next chat",
         ),
-        ("/vim on", "the prompt has no keys of vi yet"),
+        (
+            "/vim on",
+            "`myclaw config set terminal.keys vi` edits lines with the keys of vi, from the next chat on",
+        ),
         ("/effort high", "`/thinking LEVEL` sets how much the model thinks"),
         ("/status", "`/usage`, `/context` and `/config` show the state of the session"),
     ] {
