@@ -89,7 +89,7 @@ impl SessionStore {
 
 impl About {
     /// Whether the labels are all of `with` and none of `without`.
-    pub(crate) fn fits(&self, with: &[&str], without: &[&str]) -> bool {
+    pub fn fits(&self, with: &[&str], without: &[&str]) -> bool {
         let has = |label: &&str| self.labels.iter().any(|own| own == label);
         with.iter().all(has) && !without.iter().any(has)
     }

@@ -213,6 +213,7 @@ fn lines_are_edited_with_the_keys_of_vi_where_the_config_says_so() {
     terminal.expect_screen(|screen| screen.ends_with("You: a"));
     terminal.send("\x1b[Z");
     terminal.expect("mode sandbox: ");
+    terminal.expect_screen(|screen| screen.ends_with("You: a"));
     terminal.send("\x03");
     terminal.expect_screen(|screen| screen.ends_with("You:"));
     leave(&mut terminal);

@@ -20,16 +20,18 @@ fn prompt(config: &Value, variables: &[(&str, &str)]) -> String {
 
 #[test]
 fn the_model_learns_the_zone_once_and_each_message_stays_in_utc() {
-    let zone = |name: &str| format!("- User's time zone: {name}\n</runtime>");
+    let names_once = |prompt: &str, zone: &str| {
+        prompt.matches(&format!("- User's time zone: {zone}\n")).count() == 1
+    };
     let of_machine = prompt(&json!({}), &[("TZ", "Europe/Berlin")]);
-    assert!(of_machine.contains(&zone("Europe/Berlin")), "{of_machine}");
+    assert!(names_once(&of_machine, "Europe/Berlin"), "{of_machine}");
     assert!(of_machine.contains("the time it was sent, in UTC."), "{of_machine}");
     // A machine without zones of its own, as containers often are.
     let bundled = prompt(&json!({}), &[("TZ", "Asia/Tokyo"), ("TZDIR", "/no/such/directory")]);
-    assert!(bundled.contains(&zone("Asia/Tokyo")), "{bundled}");
+    assert!(names_once(&bundled, "Asia/Tokyo"), "{bundled}");
     let config = json!({ "defaults": { "userTimezone": "America/Lima" } });
     let configured = prompt(&config, &[("TZ", "Europe/Berlin")]);
-    assert!(configured.contains(&zone("America/Lima")), "{configured}");
+    assert!(names_once(&configured, "America/Lima"), "{configured}");
 }
 
 #[test]

@@ -41,6 +41,15 @@ impl PostgresSessions {
         &self,
         take: &mut dyn FnMut(&Row) -> Result<ControlFlow<()>, SessionError>,
     ) -> Result<(), SessionError> {
+        self.list_of(sql::LIST, take)
+    }
+
+    /// The same of a part of the list.
+    fn list_of(
+        &self,
+        statement: &str,
+        take: &mut dyn FnMut(&Row) -> Result<ControlFlow<()>, SessionError>,
+    ) -> Result<(), SessionError> {
         let (mut at, mut key) = (i64::MAX, String::new());
         loop {
             let parameters: [Parameter<'_>; 4] = [
@@ -49,7 +58,7 @@ impl PostgresSessions {
                 (&key, Type::TEXT),
                 (&AT_ONCE, Type::INT8),
             ];
-            let found = self.core.rows("list", sql::LIST, &parameters)?;
+            let found = self.core.rows("list", statement, &parameters)?;
             if found.is_empty() {
                 return Ok(());
             }
@@ -60,6 +69,33 @@ impl PostgresSessions {
                 }
             }
         }
+    }
+
+    /// The `limit` latest sessions of the list that fit.
+    fn latest_of(
+        &self,
+        limit: usize,
+        fits: impl Fn(&IndexedSession) -> bool,
+    ) -> Result<Vec<IndexedSession>, SessionError> {
+        let mut latest = Vec::new();
+        if limit > 0 {
+            self.list(&mut |row| {
+                latest.extend(listed(row)?.filter(&fits));
+                Ok(if latest.len() < limit {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                })
+            })?;
+        }
+        Ok(latest)
+    }
+
+    fn count_listed(&self) -> Result<usize, SessionError> {
+        let partition: [Parameter<'_>; 1] = [(&self.core.partition, Type::INT8)];
+        let counted = self.core.rows("list", sql::COUNT_LISTED, &partition)?;
+        let count: i64 = counted.first().map_or(Ok(0), |row| column(row, 0))?;
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
     /// Deletes what belongs to a session that this process owns. Returns whether it existed or was listed.
@@ -116,21 +152,33 @@ impl Catalog for PostgresSessions {
     }
 
     fn latest(&self, limit: usize) -> Result<(Vec<IndexedSession>, usize), SessionError> {
-        let mut latest = Vec::new();
-        if limit > 0 {
-            self.list(&mut |row| {
-                latest.extend(listed(row)?);
-                Ok(if latest.len() < limit {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                })
-            })?;
+        Ok((self.latest_of(limit, |_| true)?, self.count_listed()?))
+    }
+
+    /// Of the sessions without labels none is read but those that are given back.
+    fn latest_labelled(
+        &self,
+        limit: usize,
+        with: &[&str],
+        without: &[&str],
+    ) -> Result<(Vec<IndexedSession>, usize), SessionError> {
+        let fits = |session: &IndexedSession| {
+            About::from_extra(session.entry.extra.as_ref()).fits(with, without)
+        };
+        let mut labelled = Vec::new();
+        self.list_of(sql::LABELLED, &mut |row| {
+            labelled.extend(listed(row)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let all = labelled.len();
+        labelled.retain(fits);
+        let fitting = labelled.len();
+        if with.is_empty() {
+            let count = self.count_listed()?.saturating_sub(all - fitting);
+            return Ok((self.latest_of(limit, fits)?, count));
         }
-        let partition: [Parameter<'_>; 1] = [(&self.core.partition, Type::INT8)];
-        let counted = self.core.rows("list", sql::COUNT_LISTED, &partition)?;
-        let count: i64 = counted.first().map_or(Ok(0), |row| column(row, 0))?;
-        Ok((latest, usize::try_from(count).unwrap_or(usize::MAX)))
+        labelled.truncate(limit);
+        Ok((labelled, fitting))
     }
 
     fn latest_keys(

@@ -99,6 +99,11 @@ pub(super) const LIST: &str = "
     SELECT key, listed, listed_at, in_turn FROM myclaw.session
     WHERE partition = $1 AND listed IS NOT NULL
         AND listed_at <= $2 AND (listed_at < $2 OR key > $3) ORDER BY listed_at DESC, key LIMIT $4";
+/// The same of the sessions that have labels.
+pub(super) const LABELLED: &str = "
+    SELECT key, listed, listed_at, in_turn FROM myclaw.session
+    WHERE partition = $1 AND listed IS NOT NULL AND listed LIKE '%\"labels\":[\"%'
+        AND listed_at <= $2 AND (listed_at < $2 OR key > $3) ORDER BY listed_at DESC, key LIMIT $4";
 pub(super) const COUNT_LISTED: &str =
     "SELECT count(*) FROM myclaw.session WHERE partition = $1 AND listed IS NOT NULL";
 pub(super) const OLD: &str = "
