@@ -118,7 +118,7 @@ fn human_delay() -> Value {
 }
 
 fn mcp() -> Value {
-    json!({ "servers": { "mine": {
+    json!({ "codeMode": true, "servers": { "mine": {
         "command": "npx", "args": ["-y", "x"], "env": { "mine": "t" }, "cwd": "~", "enabled": true, "timeoutSeconds": 9, "idleSeconds": 9,
         "url": "https://x.example/mcp", "headers": { "mine": "t" },
         "auth": { "clientId": "i", "clientSecret": "s", "clientMetadataUrl": "https://x/c.json", "scope": "a b", "port": 1 },
