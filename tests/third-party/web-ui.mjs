@@ -621,7 +621,7 @@ const scenarios = {
     await button("Edit your message").nth(1).click();
     const area = messages(page).getByRole("textbox", { name: "Your message" });
     assert.equal(await area.inputValue(), "please show code");
-    await page.keyboard.press("Escape");
+    await area.press("Escape");
     await area.waitFor({ state: "detached" });
     await button("Edit your message").nth(1).click();
     await area.fill("hello beans");
