@@ -85,7 +85,7 @@ impl SessionConfig {
     /// The fact with this id, as text.
     ///
     /// # Errors
-    /// There is none, or the facts cannot be read.
+    /// No fact has this id, or the facts cannot be read.
     pub fn fact(&self, id: &str) -> Result<Fact, AgentError> {
         let facts = self.facts()?.facts()?;
         let found = FactId::read(id).and_then(|id| facts.into_iter().find(|fact| fact.id == id));

@@ -39,7 +39,7 @@ pub struct RunningSession {
     pub doing: Doing,
     /// What it has cost so far, with this turn, in millionths of a US dollar.
     pub micro_dollars: u64,
-    /// What it asks, and nobody has answered yet, the oldest first.
+    /// Its questions that wait for an answer, the oldest first.
     pub questions: Vec<WaitingApproval>,
 }
 
@@ -146,7 +146,7 @@ fn doing(rows: &[TranscriptMessage]) -> Doing {
     if calls.is_empty() { Doing::Model } else { Doing::Tools { calls } }
 }
 
-/// What the call of a model has cost whose answer is this row.
+/// The cost of the model call that this row is the answer to.
 fn micro_dollars(row: &TranscriptMessage) -> u64 {
     #[derive(Deserialize)]
     struct Kept {

@@ -41,8 +41,8 @@ pub trait KeepKeys: fmt::Debug + Send + Sync {
     /// It cannot be read.
     fn load(&self) -> Result<AuthFile, AuthStoreError>;
 
-    /// Changes it. Where somebody else may change it meanwhile, `change` is called again with what is stored then. Returns
-    /// where damaged content was moved, if there was some and `how` begins anew.
+    /// Changes it. If another process changes it meanwhile, `change` is called again with the new content. Returns
+    /// where damaged content was moved, if there was some and `how` replaces it.
     ///
     /// # Errors
     /// It cannot be read or written. Nothing has changed then.

@@ -17,7 +17,7 @@ impl SessionApprover {
             tokio::time::sleep(INTERVAL).await;
             let (session, id) = (request.session.to_string(), request.call.tool_call_id.clone());
             let looked = self.on_disk(move |store| store.waiting(&session, &id)).await;
-            // What cannot be read is said once.
+            // A failure to read is logged once; after that no answer of others is looked for.
             let Some(waiting) = report(looked) else { return std::future::pending().await };
             let answer = waiting.and_then(|waiting| waiting.answer);
             if let Some(approval) = answer.and_then(|answer| approval(request, &answer)) {
