@@ -96,25 +96,18 @@ impl Tool for ApplyPatchTool {
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let arguments: Arguments = invocation.call.arguments.parse()?;
-            let (judged, context) = (Judged::of(invocation.call), invocation.context.clone());
-            run_on_files(invocation.context, move || {
-                apply_patch(&context, &judged, &arguments.patch, &invocation.cancel)
-            })
-            .await
-        })
+        run_on_files(invocation, apply_patch)
     }
 }
 
 fn apply_patch(
     context: &ToolContext,
     judged: &Judged,
-    patch: &str,
+    arguments: &Arguments,
     cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let bounded = |text: &str| cut_end(text, context.max_result_chars).into_owned();
-    let (plan, outcomes) = plan(context, patch, cancel)?;
+    let (plan, outcomes) = plan(context, &arguments.patch, cancel)?;
     if cancel.is_cancelled() {
         return Err(ToolError::Aborted("aborted before anything was changed".to_owned()));
     }

@@ -94,13 +94,7 @@ impl Tool for FindTool {
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let arguments: Arguments = invocation.call.arguments.parse()?;
-            let judged = Judged::of(invocation.call);
-            let (context, cancel) = (invocation.context.clone(), invocation.cancel);
-            run_on_files(invocation.context, move || find(&context, &judged, &arguments, cancel))
-                .await
-        })
+        run_on_files(invocation, find)
     }
 }
 
@@ -108,7 +102,7 @@ fn find(
     context: &ToolContext,
     judged: &Judged,
     arguments: &Arguments,
-    cancel: CancellationToken,
+    cancel: &CancellationToken,
 ) -> Result<ToolOutput, ToolError> {
     let (path, pattern) = split_pattern(context, arguments);
     let directory = judged.resolve(context, &path, Access::Read)?;
@@ -125,7 +119,7 @@ fn find(
         usize::try_from(arguments.limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT))
             .unwrap_or(usize::MAX);
     let root = real_root(context);
-    let mut walker = Walker::new(&directory.real, &context.closed, cancel);
+    let mut walker = Walker::new(&directory.real, &context.closed, cancel.clone());
     let mut listing = Listing::new(context.max_result_chars);
     let mut shown = 0;
     let mut has_more = false;

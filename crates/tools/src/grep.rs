@@ -124,16 +124,15 @@ impl Tool for GrepTool {
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let arguments: Arguments = invocation.call.arguments.parse()?;
-            let judged = Judged::of(invocation.call);
-            let (context, cancel) = (invocation.context.clone(), invocation.cancel);
             let permit = tokio::select! {
                 permit = SEARCHES.acquire() => permit,
-                () = cancel.cancelled() => return Err(ToolError::Aborted("aborted before the search began".to_owned())),
+                () = invocation.cancel.cancelled() => {
+                    return Err(ToolError::Aborted("aborted before the search began".to_owned()));
+                }
             };
-            run_on_files(invocation.context, move || {
+            run_on_files(invocation, move |context, judged, arguments, cancel| {
                 let _permit = permit;
-                grep(&context, &judged, &arguments, &cancel)
+                grep(context, judged, arguments, cancel)
             })
             .await
         })

@@ -86,13 +86,7 @@ impl Tool for LsTool {
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let arguments: Arguments = invocation.call.arguments.parse()?;
-            let judged = Judged::of(invocation.call);
-            let (context, cancel) = (invocation.context.clone(), invocation.cancel);
-            run_on_files(invocation.context, move || list(&context, &judged, &arguments, &cancel))
-                .await
-        })
+        run_on_files(invocation, list)
     }
 }
 

@@ -90,14 +90,7 @@ impl Tool for ReadTool {
         &'a self,
         invocation: ToolInvocation<'a>,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        Box::pin(async move {
-            let arguments = invocation.call.arguments.parse()?;
-            let (judged, context) = (Judged::of(invocation.call), invocation.context.clone());
-            run_on_files(invocation.context, move || {
-                read(&context, &judged, &arguments, &invocation.cancel)
-            })
-            .await
-        })
+        run_on_files(invocation, read)
     }
 }
 

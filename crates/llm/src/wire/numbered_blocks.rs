@@ -4,8 +4,8 @@
 
 use serde_json::value::RawValue;
 
-use super::MessageBuilder;
-use crate::EventSink;
+use super::{MessageBuilder, WINDOW_EXCEEDED, failed_ending};
+use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason};
 
 /// What a delta adds to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(super) struct NumberedBlocks<'a> {
     pub(super) message: MessageBuilder<'a>,
     /// In the order in which they were opened.
     open: Vec<OpenBlock>,
+    stop_reason: Option<StopReason>,
+    window_exceeded: bool,
 }
 
 /// A block that was not stopped yet.
@@ -36,7 +38,17 @@ struct OpenBlock {
 
 impl<'a> NumberedBlocks<'a> {
     pub(super) fn new(message: MessageBuilder<'a>) -> Self {
-        Self { message, open: Vec::new() }
+        Self { message, open: Vec::new(), stop_reason: None, window_exceeded: false }
+    }
+
+    /// Takes the stop reason that the server calls `word`.
+    pub(super) fn take_stop_reason(&mut self, word: &str, reason: StopReason) {
+        self.window_exceeded = word == WINDOW_EXCEEDED;
+        self.stop_reason = Some(reason);
+    }
+
+    pub(super) fn stop_reason(&self) -> Option<StopReason> {
+        self.stop_reason
     }
 
     /// Opens the block of a call. `arguments` are used if none follow in pieces.
@@ -118,11 +130,18 @@ impl<'a> NumberedBlocks<'a> {
         }
     }
 
-    /// Closes what the server did not stop, such as a call that the output limit cut.
-    pub(super) fn stop_all(&mut self, sink: EventSink<'_>) {
+    /// Closes the message, and what the server did not stop, such as a call that the output limit cut.
+    ///
+    /// # Errors
+    /// The window of the model was full before anything arrived. An answer that was begun is one that was cut.
+    pub(super) fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
         for block in std::mem::take(&mut self.open) {
             self.close(&block, sink);
         }
+        if self.window_exceeded && self.message.is_empty() {
+            return Err(failed_ending(ErrorClass::ContextOverflow, WINDOW_EXCEEDED));
+        }
+        Ok(self.message.finish(self.stop_reason.unwrap_or(StopReason::Stop), sink))
     }
 
     fn close(&mut self, block: &OpenBlock, sink: EventSink<'_>) {

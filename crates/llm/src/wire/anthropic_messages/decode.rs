@@ -7,16 +7,13 @@ use crate::wire::json::{self, Text};
 use crate::wire::numbered_blocks::{Kind, NumberedBlocks};
 use crate::wire::{
     FormatDecoder, MessageBuilder, Progress, WINDOW_EXCEEDED, cut_stream, empty_answer,
-    failed_ending,
 };
-use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, Usage, classify};
+use crate::{AssistantMessage, EventSink, ModelError, StopReason, Usage, classify};
 
 /// Reads one answer.
 #[derive(Debug)]
 pub struct Decoder<'a> {
     blocks: NumberedBlocks<'a>,
-    stop_reason: Option<StopReason>,
-    window_exceeded: bool,
     ended: bool,
 }
 
@@ -114,12 +111,7 @@ struct WholeMessage<'a> {
 
 impl<'a> Decoder<'a> {
     pub(crate) fn new(builder: MessageBuilder<'a>) -> Self {
-        Self {
-            blocks: NumberedBlocks::new(builder),
-            stop_reason: None,
-            window_exceeded: false,
-            ended: false,
-        }
+        Self { blocks: NumberedBlocks::new(builder), ended: false }
     }
 
     fn take_event(
@@ -209,8 +201,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn take_stop_reason(&mut self, name: &str) {
-        self.window_exceeded = name == WINDOW_EXCEEDED;
-        self.stop_reason = Some(stop_reason(name));
+        self.blocks.take_stop_reason(name, stop_reason(name));
     }
 
     /// A zero never replaces a count: gateways send the counters they know in one event and zeros in the other.
@@ -272,15 +263,10 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
         if !self.ended {
             return Err(cut_stream());
         }
-        self.blocks.stop_all(sink);
-        // If anything arrived before the window was full, it is an answer that was cut; otherwise it is a failure.
-        if self.window_exceeded && self.blocks.message.is_empty() {
-            return Err(failed_ending(ErrorClass::ContextOverflow, WINDOW_EXCEEDED));
-        }
-        if self.stop_reason.is_none() && self.blocks.message.is_empty() {
+        if self.blocks.stop_reason().is_none() && self.blocks.message.is_empty() {
             return Err(empty_answer());
         }
-        Ok(self.blocks.message.finish(self.stop_reason.unwrap_or(StopReason::Stop), sink))
+        self.blocks.finish(sink)
     }
 
     fn builder(&self) -> &MessageBuilder<'a> {

@@ -5,9 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::wire::json::{self, Text};
 use crate::wire::numbered_blocks::{Kind, NumberedBlocks};
-use crate::wire::{
-    FormatDecoder, MessageBuilder, Progress, WINDOW_EXCEEDED, cut_stream, failed_ending,
-};
+use crate::wire::{FormatDecoder, MessageBuilder, Progress, WINDOW_EXCEEDED, cut_stream};
 use crate::{AssistantMessage, ErrorClass, EventSink, ModelError, StopReason, Usage, classify};
 
 /// Tools that run at the provider; their calls are ignored.
@@ -17,8 +15,6 @@ const SERVER_TOOL: &str = "server_tool_use";
 #[derive(Debug)]
 pub struct Decoder<'a> {
     blocks: NumberedBlocks<'a>,
-    stop_reason: Option<StopReason>,
-    window_exceeded: bool,
     has_counters: bool,
 }
 
@@ -170,12 +166,7 @@ struct WholeMessage<'a> {
 
 impl<'a> Decoder<'a> {
     pub(crate) fn new(builder: MessageBuilder<'a>) -> Self {
-        Self {
-            blocks: NumberedBlocks::new(builder),
-            stop_reason: None,
-            window_exceeded: false,
-            has_counters: false,
-        }
+        Self { blocks: NumberedBlocks::new(builder), has_counters: false }
     }
 
     fn take_event(
@@ -206,7 +197,7 @@ impl<'a> Decoder<'a> {
             }
             "metadata" => {
                 self.take_usage(event.usage);
-                if self.stop_reason.is_some() {
+                if self.blocks.stop_reason().is_some() {
                     return Ok(Progress::Ended);
                 }
             }
@@ -264,8 +255,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn take_stop_reason(&mut self, word: &str) -> Result<(), ModelError> {
-        self.window_exceeded = word == WINDOW_EXCEEDED;
-        self.stop_reason = Some(stop_reason(word)?);
+        self.blocks.take_stop_reason(word, stop_reason(word)?);
         Ok(())
     }
 
@@ -310,13 +300,8 @@ impl<'a> FormatDecoder<'a> for Decoder<'a> {
     }
 
     fn finish(&mut self, sink: EventSink<'_>) -> Result<AssistantMessage, ModelError> {
-        let reason = self.stop_reason.ok_or_else(cut_stream)?;
-        self.blocks.stop_all(sink);
-        // If anything arrived before the window was full, it is an answer that was cut; otherwise it is a failure.
-        if self.window_exceeded && self.blocks.message.is_empty() {
-            return Err(failed_ending(ErrorClass::ContextOverflow, WINDOW_EXCEEDED));
-        }
-        Ok(self.blocks.message.finish(reason, sink))
+        self.blocks.stop_reason().ok_or_else(cut_stream)?;
+        self.blocks.finish(sink)
     }
 
     fn builder(&self) -> &MessageBuilder<'a> {
