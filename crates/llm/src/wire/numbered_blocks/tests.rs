@@ -2,9 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::wire::testing::model;
-use crate::{
-    AssistantMessage, ContentBlock, InputKind, StopReason, TextContent, ThinkingContent, ToolCall,
-};
+use crate::{ContentBlock, InputKind, TextContent, ThinkingContent, ToolCall};
 
 /// The message after `steps`.
 fn message(steps: impl FnOnce(&mut NumberedBlocks<'_>, EventSink<'_>)) -> Vec<ContentBlock> {
@@ -12,9 +10,7 @@ fn message(steps: impl FnOnce(&mut NumberedBlocks<'_>, EventSink<'_>)) -> Vec<Co
     let mut blocks = NumberedBlocks::new(MessageBuilder::new(&model, &[], 1));
     let sink: EventSink<'_> = &mut |_| {};
     steps(&mut blocks, sink);
-    blocks.stop_all(sink);
-    let AssistantMessage { content, .. } = blocks.message.finish(StopReason::Stop, sink);
-    content
+    blocks.finish(sink).unwrap().content
 }
 
 fn call(arguments: serde_json::Value) -> ContentBlock {
@@ -128,4 +124,21 @@ fn what_is_of_no_use_is_dropped_with_all_its_deltas() {
         blocks.append(0, Kind::Text, "kept", sink);
     });
     assert_eq!(content, [ContentBlock::text("kept")]);
+}
+
+#[test]
+fn a_full_window_fails_only_before_the_answer() {
+    let model = model(&[InputKind::Text]);
+    for begun in [false, true] {
+        let mut blocks = NumberedBlocks::new(MessageBuilder::new(&model, &[], 1));
+        let sink: EventSink<'_> = &mut |_| {};
+        if begun {
+            blocks.append(0, Kind::Text, "Well", sink);
+        }
+        blocks.take_stop_reason(WINDOW_EXCEEDED, StopReason::Length);
+        match blocks.finish(sink) {
+            Ok(message) => assert!(begun && message.stop_reason == StopReason::Length),
+            Err(error) => assert!(!begun && error.class == ErrorClass::ContextOverflow),
+        }
+    }
 }
