@@ -50,6 +50,13 @@ try {
   await page.waitForFunction(() => document.querySelectorAll("math").length === 5);
   await shot("firefox");
 
+  await say("please sketch");
+  await page.waitForFunction(() => {
+    const image = document.querySelector("figure.diagram img");
+    return image?.complete && image.naturalWidth > 0;
+  });
+  await shot("firefox-diagram");
+
   // A document is shown in a frame, in which nothing runs.
   await say("please send pages");
   await page.locator("aria/Show page.html").click();

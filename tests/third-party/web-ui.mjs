@@ -941,6 +941,75 @@ const scenarios = {
     assert.deepEqual(page.foreign, []);
   },
 
+  /** Diagrams are drawn in a frame that reaches nothing, and shown as pictures. */
+  async diagrams() {
+    const page = await open();
+    const loaded = [];
+    page.on("request", (request) => loaded.push(new URL(request.url()).pathname));
+    await signIn(page, TOKEN, "/#/s/diagrams");
+    await ready(page);
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await idle(page);
+    assert(!loaded.some((path) => /mermaid|diagrams/.test(path)), String(loaded));
+    await say(page, "please draw");
+    await messages(page).getByText("That is all.").waitFor();
+    const diagrams = messages(page).getByRole("img", { name: "diagram" });
+    const isDrawn = (image) => image.complete && image.naturalWidth > 0;
+    await eventually("two are drawn", async () => (await diagrams.count()) >= 2);
+    for (const number of [0, 1]) await eventually("it is seen", () => diagrams.nth(number).evaluate(isDrawn));
+    await messages(page).getByText("The diagram cannot be drawn: No diagram type detected").waitFor();
+    // One of ten thousand lines is not tried. One that takes long is drawn or given up, and the page goes on meanwhile.
+    await messages(page).getByText("The diagram is too large to be drawn.").waitFor();
+    await page.getByRole("textbox", { name: "Message" }).fill("meanwhile");
+    await eventually("the last one is over", async () => (await diagrams.count()) + (await messages(page).locator(".diagram-note").count()) === 5);
+    await messages(page).locator("figure.diagram summary").first().click();
+    await messages(page).locator("figure.diagram pre").first().getByText("flowchart LR").waitFor();
+    await check(page, "diagrams");
+
+    // What follows asks for others, in vain: the test sees that nobody comes.
+    assert.deepEqual(page.foreign, []);
+    // A script in the frame would reach neither the page, nor the gateway, nor another server.
+    const frame = page.frames().find((one) => one.url().endsWith("/mermaid.html"));
+    const reached = await frame.evaluate(
+      async ([gateway, stranger]) => {
+        const tries = {
+          page: () => parent.document.title,
+          storage: () => localStorage.length,
+          cookies: () => document.cookie.length,
+          gateway: () => fetch(`${gateway}/api/status`),
+          stranger: () => fetch(`http://127.0.0.1:${stranger}/`, { mode: "no-cors" }),
+          socket: () => new Promise((done, fail) => Object.assign(new WebSocket(`ws://127.0.0.1:${stranger}/`), { onopen: done, onerror: fail })),
+          picture: () => new Promise((done, fail) => Object.assign(new Image(), { onload: done, onerror: fail, src: `http://127.0.0.1:${stranger}/` })),
+          eval: () => globalThis.eval("1"),
+          top: () => (top.location.href = `http://127.0.0.1:${stranger}/`),
+        };
+        const reached = [];
+        for (const [name, one] of Object.entries(tries)) {
+          try {
+            await one();
+            reached.push(name);
+          } catch {}
+        }
+        return reached;
+      },
+      [GATEWAY, STRANGER],
+    );
+    assert.deepEqual(reached, []);
+    assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
+    // Nobody else frames it, and it comes uncompressed too.
+    const answer = await fetch(`${GATEWAY}/mermaid.html`);
+    assert(answer.headers.get("content-security-policy").endsWith("sandbox allow-scripts"));
+    assert.equal(answer.headers.get("x-frame-options"), "SAMEORIGIN");
+    const plain = await fetch(`${GATEWAY}/mermaid.js`, { headers: { "accept-encoding": "identity" } });
+    assert.equal(plain.headers.get("content-encoding"), null);
+    assert((await plain.text()).length > 1_000_000);
+    // A page without an origin gets that script, and nothing else.
+    for (const [path, status] of [["/mermaid.js", 200], ["/app.js", 403], ["/api/status", 403]]) {
+      assert.equal((await fetch(GATEWAY + path, { headers: { origin: "null" } })).status, status, path);
+    }
+  },
+
   /** The commands of the owner are offered after a slash, and become messages. */
   async "written-commands"() {
     const page = await open();

@@ -14,8 +14,8 @@ const SHORT = 4_000;
 const MOST_LINES = 16;
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/** Markdown. Text that still arrives is drawn at most once per frame; code gets its colours, and formulas their form, when the
- *  text is whole. */
+/** Markdown. Text that still arrives is drawn at most once per frame; code gets its colours, and formulas and diagrams their
+ *  form, when the text is whole. */
 export function Markdown({ text, isArriving = false }: { text: string; isArriving?: boolean }) {
   const place = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
@@ -25,6 +25,7 @@ export function Markdown({ text, isArriving = false }: { text: string; isArrivin
     const here = place.current;
     if (isArriving || !here?.querySelector("code[class]")) return;
     // Without colours and drawn formulas all can be read as well.
+    if (here.querySelector("pre code.language-mermaid")) import("./diagrams").then(({ showDiagrams }) => showDiagrams(here)).catch(() => {});
     if (here.querySelector("pre code:not(.language-math)")) import("./highlight").then(({ highlight }) => highlight(here)).catch(() => {});
     if (here.querySelector("code.language-math")) import("./math").then(({ showFormulas }) => showFormulas(here)).catch(() => {});
   }, [text, isArriving]);

@@ -125,6 +125,9 @@ export function StatusPage({ connection, phase, onOpen }: { connection: Connecti
         <p class="muted">
           <a href="/licenses.md" target="_blank" rel="noopener noreferrer">
             Licences of the packages in this page
+          </a>{" "}
+          <a href="/licenses-of-mermaid.md" target="_blank" rel="noopener noreferrer">
+            and of those that draw diagrams
           </a>
         </p>
       </div>

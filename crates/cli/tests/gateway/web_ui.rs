@@ -59,8 +59,31 @@ a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q+r+s+t+u+v+w+x+y+z+a+b+c+d+e+f+g+h+i+j+k+l+m+n+
 Wrong: $\frac{1}{$, $\href{javascript:window.hacked=1}{x}$, $\includegraphics{http://127.0.0.1/x.png}$,
 $\def\a{\a\a}\a$, $\style{position:fixed}{x}$. The end.";
 
+/// Diagrams: two that can be drawn, of which one wants more than to be seen, and one that is none. `{port}` is where the test
+/// listens.
+const DIAGRAMS: &str = r#"```mermaid
+%%{init: {"securityLevel": "loose", "htmlLabels": true, "fontFamily": "x;background:url(http://127.0.0.1:{port}/font)"}}%%
+flowchart LR
+  A["<img src=http://127.0.0.1:{port}/label.png onerror=parent.hacked=1>Begin"] -->|yes| B{{Is it?}}
+  click A href "javascript:parent.hacked=2"
+  click B call alert(1)
+  style A fill:#eee
+```
+
+```mermaid
+sequenceDiagram
+  Alice->>Bob: Hello <script>parent.hacked=3</script>
+```
+
+```mermaid
+this is none
+```
+
+"#;
+
 /// Messages that are answered with a text.
-const TEXTS: [(&str, &str); 5] = [
+const TEXTS: [(&str, &str); 6] = [
+    ("please sketch", "```mermaid\nflowchart LR\n  A[Begin] --> B{Is it?}\n```\n\nA sketch."),
     ("please show formulas", FORMULAS),
     ("please show code", CODE),
     ("please send pages", "MEDIA: page.html\nMEDIA: page.pdf"),
@@ -146,6 +169,16 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) 
     if last.contains("please tabulate") {
         let row = "| international | organisation | of | standards | 1234567890 | everywhere |\n";
         return reply.text(format!("{row}|---|---|---|---|---|---|\n{row}\nThat is all.")).step();
+    }
+    if last.contains("please draw") {
+        let edges: String =
+            (0..10_000).map(|node| format!("  n{node} --> n{}\n", node + 1)).collect();
+        let many: String =
+            (0..400).map(|node| format!("  m{node} --> m{}\n", node * 7 % 399)).collect();
+        let large =
+            format!("```mermaid\nflowchart LR\n{edges}```\n\n```mermaid\nflowchart LR\n{many}```");
+        let diagrams = DIAGRAMS.replace("{port}", &stranger.to_string());
+        return reply.text(format!("{diagrams}{large}\n\nThat is all.")).step();
     }
     if last.contains("please attack") {
         return reply.text(ATTACK.replace("{port}", &stranger.to_string())).step();
@@ -464,6 +497,15 @@ fn the_page_draws_formulas_and_leaves_amounts_of_money() {
     let page = Page::new();
     let gateway = page.bench.start();
     page.script("formulas", &gateway);
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
+fn the_page_draws_diagrams_in_a_frame_that_reaches_nothing() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    page.script("diagrams", &gateway);
     gateway.stop();
     page.assert_nothing_left();
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::FILES;
+use super::{FILES, MERMAID, expanded};
 
 #[test]
 fn every_built_file_is_served_plain_and_compressed() {
@@ -12,6 +12,14 @@ fn every_built_file_is_served_plain_and_compressed() {
         "/" => "index.html",
         path => path.trim_start_matches('/'),
     });
-    let served = names.flat_map(|name| [name.to_owned(), format!("{name}.gz")]).collect();
+    let mut served: BTreeSet<String> =
+        names.flat_map(|name| [name.to_owned(), format!("{name}.gz")]).collect();
+    // The large one is there compressed alone.
+    assert!(served.remove(&MERMAID[1..]));
     assert_eq!(built, served);
+    for file in &FILES {
+        let plain = expanded(file.gzip);
+        assert!(plain.len() > 100, "{}", file.path);
+        assert!(file.plain.is_none_or(|own| own == plain), "{}", file.path);
+    }
 }
