@@ -1373,6 +1373,85 @@ const scenarios = {
     assert.deepEqual(page.foreign, []);
   },
 
+  /** Every kind of channel is added from what it declares, tried first, repaired and removed; secrets never come back. */
+  async "new-channels"() {
+    const { BOT, SECRET } = process.env;
+    const page = await open();
+    const bodies = [];
+    page.on("response", async (response) => bodies.push(await response.text().catch(() => "")));
+    await signIn(page, TOKEN, "/#/channels");
+    const adding = page.getByRole("region", { name: "Add a channel" });
+    const kind = adding.getByRole("combobox", { name: "Channel" });
+    await kind.waitFor();
+    // All kinds are there, and each says what it needs.
+    const kinds = (await (await fetch(`${GATEWAY}/api/channels/kinds`, { headers: { authorization: `Bearer ${TOKEN}` } })).json()).kinds;
+    assert(kinds.length >= 11, JSON.stringify(kinds));
+    for (const one of kinds) {
+      await kind.selectOption(one.name);
+      for (const { key } of [...one.fields, ...one.secrets]) await adding.getByLabel(new RegExp(`^${key.replace(".", "\\.")} `)).waitFor();
+    }
+    await kind.selectOption("whatsapp");
+    await check(page, "channel-add");
+
+    // What the vendor refuses is not written.
+    await kind.selectOption("telegram");
+    await adding.getByLabel(/^baseUrl/).fill(BOT);
+    await adding.getByLabel(/^botToken/).fill("12345:wrong");
+    await adding.getByLabel(/^Who may write/).fill("42 43");
+    await adding.getByRole("button", { name: "Try and keep" }).click();
+    await adding.getByRole("alert").getByText(/it cannot be used: .* Nothing was changed/).waitFor();
+    assert.equal(await page.getByRole("article").count(), 0);
+    await adding.getByLabel(/^botToken/).fill(SECRET);
+    await adding.getByRole("button", { name: "Try and keep" }).click();
+    await adding.getByRole("status").getByText("It works: @claw_bot").waitFor();
+    const code = adding.getByRole("img", { name: "QR code of https://t.me/claw_bot" });
+    assert.equal(await readCode(await code.screenshot()), "https://t.me/claw_bot");
+    const telegram = page.getByRole("article", { name: "telegram default" });
+    await telegram.getByText("working").waitFor();
+    await check(page, "channel-added");
+
+    // A second one of the same name is refused with what to do.
+    await kind.selectOption("telegram");
+    await adding.getByLabel(/^baseUrl/).fill(BOT);
+    await adding.getByLabel(/^botToken/).fill(SECRET);
+    await adding.getByRole("button", { name: "Try and keep" }).click();
+    await adding.getByRole("alert").getByText("the config has channels.telegram already").waitFor();
+
+    // It is tried and repaired; what is left empty stays.
+    await telegram.getByRole("button", { name: "Test" }).click();
+    await telegram.getByRole("status").getByText("It works: @claw_bot").waitFor();
+    await telegram.getByRole("button", { name: "Repair" }).click();
+    const repair = telegram.getByRole("form", { name: "Repair telegram default" });
+    assert.equal(await repair.getByLabel(/^baseUrl/).inputValue(), BOT);
+    assert.equal(await repair.getByLabel(/^botToken/).inputValue(), "");
+    await repair.getByLabel(/^botToken/).fill("12345:wrong");
+    await repair.getByRole("button", { name: "Try and keep" }).click();
+    await repair.getByRole("alert").getByText("Nothing was changed").waitFor();
+    await check(page, "channel-repair");
+    await repair.getByLabel(/^botToken/).fill(SECRET);
+    await repair.getByRole("button", { name: "Try and keep" }).click();
+    await repair.waitFor({ state: "detached" });
+    await telegram.getByText("working").waitFor();
+
+    // One with a name, whose secret has signs that files of variables know.
+    await kind.selectOption("webhook");
+    await adding.getByLabel(/^Its name/).fill("mine");
+    await adding.getByLabel(/^url /).fill(`${BOT}/answers`);
+    await adding.getByLabel(/^secret /).fill("a secret # with signs");
+    await adding.getByRole("button", { name: "Try and keep" }).click();
+    const webhook = page.getByRole("article", { name: "webhook mine" });
+    await webhook.waitFor();
+    await webhook.getByRole("button", { name: "Remove" }).click();
+    await webhook.getByRole("button", { name: "Remove it from the config" }).click();
+    await webhook.waitFor({ state: "detached" });
+
+    // The key comes back nowhere, and another device than the owner's may do none of this.
+    const left = [await page.content(), ...bodies].filter((text) => text.includes(SECRET) || text.includes("with signs"));
+    assert.deepEqual(left, []);
+    assert(bodies.some((text) => text.includes("claw_bot")), "the answers were read");
+    assert.deepEqual(page.foreign, []);
+  },
+
   async devices() {
     const page = await open();
     await signIn(page, TOKEN, "/#/devices");

@@ -1,6 +1,7 @@
-// The channels: how they are, who may write, what was not delivered, what was dropped.
+// The channels: how they are, what adds and repairs one, who may write, what was not delivered, what was dropped.
 
 import { api } from "./api";
+import { type Account, AddChannel, ChannelActs, type Kinds } from "./channel-form";
 import { Act, Mark, Page, type PageProps, State, useLoad } from "./common";
 import { fullMoment, visible } from "./text";
 
@@ -42,7 +43,8 @@ interface Pairing {
 
 const KINDS = { working: "good", starting: "plain", waiting: "ask", stopped: "bad" } as const;
 
-function ChannelCards({ channels }: { channels: Channel[] }) {
+function ChannelCards({ channels, kinds, onDone }: { channels: Channel[]; kinds: Kinds | null; onDone: () => Promise<unknown> }) {
+  const own = (one: Channel) => kinds?.accounts.find((account: Account) => account.channel === one.channel && account.account === one.account);
   return (
     <div class="cards">
       {channels.map((one) => (
@@ -53,6 +55,7 @@ function ChannelCards({ channels }: { channels: Channel[] }) {
           </header>
           <p class="muted">Account {visible(one.account)}</p>
           {one.reason && <p class="failure">{visible(one.reason)}</p>}
+          {kinds && own(one) && <ChannelActs account={own(one) as Account} kinds={kinds} onDone={onDone} />}
         </article>
       ))}
     </div>
@@ -89,16 +92,19 @@ function Pairings({ pairings, onChange }: { pairings: Pairing[]; onChange: () =>
 export function ChannelsPage({ phase }: PageProps) {
   const loaded = useLoad<{ channels: Channel[]; undelivered: Undelivered[]; dropped: Dropped[] }>("/api/channels", phase, EVERY);
   const pairing = useLoad<{ pairings: Pairing[] }>("/api/pairing", phase, EVERY);
+  const kinds = useLoad<Kinds>("/api/channels/kinds", phase);
+  const changed = () => Promise.all([kinds.reload(), loaded.reload()]);
   const { channels = [], undelivered = [], dropped = [] } = loaded.data ?? {};
   return (
     <Page name="Channels">
       <State loaded={loaded} isEmpty={channels.length === 0}>
         <h2>No channel is configured</h2>
         <p class="muted">
-          This page works without one. <code>myclaw channels add telegram</code> adds one to the config file.
+          This page works without one. Add one below, or with <code>myclaw channels add telegram</code>.
         </p>
       </State>
-      <ChannelCards channels={channels} />
+      <ChannelCards channels={channels} kinds={kinds.data} onDone={changed} />
+      {kinds.data && <AddChannel kinds={kinds.data} onDone={changed} />}
       <h2>Who may write</h2>
       {pairing.error ? <p class="failure">{pairing.error}</p> : <Pairings pairings={pairing.data?.pairings ?? []} onChange={pairing.reload} />}
       <h2>Not delivered</h2>

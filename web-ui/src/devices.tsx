@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { api } from "./api";
 import { Act, Choice, Mark, Page, type PageProps, State, useLoad } from "./common";
 import { Copy } from "./copy";
+import { Code } from "./qr";
 import { fullMoment, visible } from "./text";
 
 const EVERY = 5_000;
@@ -27,7 +28,7 @@ interface Device {
   lastSeenAt: number | null;
 }
 
-interface Code {
+interface NewCode {
   code: string;
   scope: Scope;
   expiresAt: number;
@@ -39,13 +40,13 @@ function change(what: "approve" | "deny" | "revoke", device: Device): Promise<un
 
 function NewDevice() {
   const [scope, setScope] = useState<Scope>("operator");
-  const [made, setMade] = useState<Code | null>(null);
+  const [made, setMade] = useState<NewCode | null>(null);
   return (
     <section aria-label="A new device">
       <h2>A new device</h2>
       <Choice label="It may" value={scope} values={SCOPES} onChange={setScope} />
       <p>
-        <Act label="Make a code" icon="plus" onAct={() => api<Code>("/api/devices/code", { method: "POST", body: { scope } }).then(setMade)} />
+        <Act label="Make a code" icon="plus" onAct={() => api<NewCode>("/api/devices/code", { method: "POST", body: { scope } }).then(setMade)} />
       </p>
       {made && (
         <p role="status">
@@ -63,20 +64,6 @@ interface Link {
   code: string[];
 }
 
-/** Modules of the light edge that a camera needs. */
-const EDGE = 4;
-
-function Code({ rows }: { rows: string[] }) {
-  const size = rows.length + 2 * EDGE;
-  const dark = rows.flatMap((row, y) => [...row.matchAll(/1+/g)].map((run) => `M${run.index + EDGE} ${y + EDGE}h${run[0].length}v1h-${run[0].length}z`));
-  return (
-    <svg class="qr" viewBox={`0 0 ${size} ${size}`} role="img" aria-label="QR code of the link" shape-rendering="crispEdges">
-      <rect width={size} height={size} fill="#fff" />
-      <path d={dark.join("")} />
-    </svg>
-  );
-}
-
 function Phone() {
   const [made, setMade] = useState<Link | null>(null);
   const link = made?.links.at(-1) ?? "";
@@ -89,7 +76,7 @@ function Phone() {
       </p>
       {made && (
         <div role="status">
-          <Code rows={made.code} />
+          <Code rows={made.code} label="QR code of the link" />
           <p>
             Its address begins with <code>{visible(new URL(link).origin)}</code>. <Copy label="Copy the link" text={link} />
             {made.links.length < 2 && " This machine alone reaches it; name an address that the phone reaches in gateway.allowedHosts."}

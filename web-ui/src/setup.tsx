@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api } from "./api";
-import type { RequestError } from "./protocol";
+import { Failure, useWork } from "./form";
 import type { Provider, SetupState } from "./setup-state";
 import { visible } from "./text";
 
@@ -52,30 +52,6 @@ export function Setup({ state, onEnd }: { state: SetupState; onEnd: () => void }
 interface StepProps {
   version: string;
   onDone: (version: string, said: string) => void;
-}
-
-/** A form that shows that its work goes on, and what went wrong. */
-function useWork(): [boolean, string, (work: () => Promise<void>) => (event: Event) => void] {
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState("");
-  const submit = (work: () => Promise<void>) => (event: Event) => {
-    event.preventDefault();
-    setBusy(true);
-    setError("");
-    work()
-      .catch((failure: RequestError) => setError(failure.message))
-      .finally(() => setBusy(false));
-  };
-  return [isBusy, error, submit];
-}
-
-function Failure({ error }: { error: string }) {
-  if (!error) return null;
-  return (
-    <p class="error" role="alert">
-      {visible(error)}
-    </p>
-  );
 }
 
 function ModelStep({ providers, version, onDone, onSkip }: StepProps & { providers: Provider[]; onSkip: () => void }) {
@@ -187,7 +163,7 @@ function ChannelStep({ version, onDone }: StepProps) {
   });
   return (
     <form class="form" onSubmit={work}>
-      <p>Reach the agent from Telegram: talk with @BotFather to make a bot, and paste its token. The page “Channels” then shows whether it is connected. Other channels are in the page “Config”.</p>
+      <p>Reach the agent from Telegram: talk with @BotFather to make a bot, and paste its token. The page “Channels” then shows whether it is connected. The page “Channels” adds the others.</p>
       <label>
         Token of the bot
         <input type="password" autocomplete="off" value={token} onInput={(event) => setToken(event.currentTarget.value)} />

@@ -119,6 +119,12 @@ pub trait Channel: Send + Sync + 'static {
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {
         Box::pin(async { Ok("nothing to ask: this channel has no vendor".to_owned()) })
     }
+
+    /// The address that begins a chat with this account on a phone, as its app reads it from a QR code. By default there is
+    /// none.
+    fn address(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async { None })
+    }
 }
 
 /// Between two calls of [`Live::begin`] for a chat where it shows nothing.

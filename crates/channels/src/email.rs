@@ -254,4 +254,8 @@ impl Channel for Email {
             Ok(format!("{address} at {imap} (IMAP) and {smtp} (SMTP)"))
         })
     }
+
+    fn address(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async { Some(format!("mailto:{}", self.options.address)) })
+    }
 }

@@ -228,4 +228,12 @@ impl Channel for Matrix {
             }
         })
     }
+
+    /// As the section "matrix.to navigation" of the specification says.
+    fn address(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async {
+            let me = self.me().await.ok()?;
+            Some(format!("https://matrix.to/#/{}", me.id))
+        })
+    }
 }

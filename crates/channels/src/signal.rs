@@ -125,4 +125,12 @@ impl Channel for Signal {
             }
         })
     }
+
+    /// As the apps of Signal share a number.
+    fn address(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async {
+            let is_number = self.options.number.starts_with('+');
+            is_number.then(|| format!("https://signal.me/#p/{}", self.options.number))
+        })
+    }
 }

@@ -192,6 +192,14 @@ impl Channel for Telegram {
             }
         })
     }
+
+    /// As on <https://core.telegram.org/api/links>.
+    fn address(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async {
+            let me = self.ask_who_i_am().await.ok()?;
+            Some(format!("https://t.me/{}", me.username))
+        })
+    }
 }
 
 fn split_rendered(text: &str, limit: usize) -> Vec<String> {

@@ -193,4 +193,13 @@ impl Channel for WhatsApp {
             }
         })
     }
+
+    /// As on <https://faq.whatsapp.com/5913398998672934>.
+    fn address(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async {
+            let number = self.api.number().await.ok()?.display_phone_number;
+            let digits: String = number.chars().filter(char::is_ascii_digit).collect();
+            (!digits.is_empty()).then(|| format!("https://wa.me/{digits}"))
+        })
+    }
 }

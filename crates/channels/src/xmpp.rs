@@ -305,4 +305,9 @@ impl Channel for Xmpp {
             }
         })
     }
+
+    /// As XEP-0147 says.
+    fn address(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async { Some(format!("xmpp:{}?message", self.options.address)) })
+    }
 }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::ops::Range;
 use std::path::Path;
 
 /// Largest file that is read; a list of keys has a few hundred bytes.
@@ -82,10 +83,8 @@ struct BadLine {
 /// escapes.
 fn parse(text: &str) -> Parsed {
     let mut parsed = Parsed::default();
-    let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut line = 1;
-    while !rest.is_empty() {
-        let (consumed, outcome) = parse_entry(rest);
+    for (range, outcome) in entries(text) {
         match outcome {
             Ok(Some((name, value))) => {
                 parsed.variables.insert(name.to_owned(), value);
@@ -93,10 +92,40 @@ fn parse(text: &str) -> Parsed {
             Ok(None) => {}
             Err(reason) => parsed.bad_lines.push(BadLine { line, reason }),
         }
-        line += rest[..consumed].matches('\n').count();
-        rest = &rest[consumed..];
+        line += text[range].matches('\n').count();
     }
     parsed
+}
+
+/// The entries of a text, each with its place, which includes the line end.
+fn entries(text: &str) -> impl Iterator<Item = (Range<usize>, Entry<'_>)> {
+    let mut at = text.len() - text.strip_prefix('\u{feff}').unwrap_or(text).len();
+    std::iter::from_fn(move || {
+        let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
+        let (consumed, outcome) = parse_entry(rest);
+        let range = at..at + consumed;
+        at = range.end;
+        Some((range, outcome))
+    })
+}
+
+/// The text of a file in which the variable `name` has a value, in the place of those that it had. Everything else stays.
+pub fn with_variable(text: &str, name: &str, value: &str) -> String {
+    let mut kept = text.to_owned();
+    let own = |entry: &Entry<'_>| matches!(entry, Ok(Some((other, _))) if *other == name);
+    let places: Vec<_> = entries(text).filter(|(_, entry)| own(entry)).collect();
+    for (place, _) in places.into_iter().rev() {
+        kept.replace_range(place, "");
+    }
+    if !kept.is_empty() && !kept.ends_with('\n') {
+        kept.push('\n');
+    }
+    let value = match value.contains(['"', '\'', '`', '\\', '#', '$']) {
+        true => format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")),
+        false => value.to_owned(),
+    };
+    kept.push_str(&format!("{name}={value}\n"));
+    kept
 }
 
 type Entry<'a> = Result<Option<(&'a str, String)>, &'static str>;

@@ -71,6 +71,11 @@ impl Environment {
         }
     }
 
+    /// Whether the process has a variable, which then counts whatever `.env` says.
+    pub fn is_of_process(&self, name: &str) -> bool {
+        self.process.contains_key(name)
+    }
+
     /// Every variable that [`Environment::get`] returns.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         let process =

@@ -40,6 +40,7 @@ pub use agent::{AgentId, ResolvedAgent};
 pub use cache::ConfigCache;
 pub use config_path::{ConfigPath, NotAPath};
 pub use digest::{digest, secret_digest};
+pub use dotenv::with_variable;
 pub use edit::{ConfigChange, EditError, EditProblem, edit_config};
 pub use environment::Environment;
 pub use error::ConfigError;

@@ -6,6 +6,7 @@
 //! turn.
 #![forbid(unsafe_code)]
 
+mod channel_draft;
 mod connect;
 mod containers;
 mod counting;
@@ -27,6 +28,7 @@ mod tls;
 mod tools;
 pub mod usage;
 
+pub use channel_draft::{ChannelDraft, ChannelDraftError, DraftKind, Probed, channel_removal};
 pub use connect::channels_of;
 pub use containers::MakeHost;
 pub use devices::{DeviceChange, Scope, change_device, list_devices, new_device_code, new_link};

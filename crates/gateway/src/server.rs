@@ -9,6 +9,7 @@ mod answer;
 mod attachments;
 mod bodies;
 mod branches;
+mod channel_changes;
 mod channels;
 mod commands;
 pub(crate) mod config;
@@ -184,6 +185,7 @@ impl Server {
             .route("/v1/models", get(openai::models))
             .route("/v1/chat/completions", post(openai::chat_completions))
             .merge(channels::routes())
+            .merge(channel_changes::routes())
             .merge(agents::routes())
             .merge(config::routes())
             .merge(setup::routes())

@@ -1,6 +1,6 @@
 //! `myclaw channels`.
 
-pub(super) mod needs;
+mod needs;
 mod setup;
 
 use myclaw_agent::SessionOptions;

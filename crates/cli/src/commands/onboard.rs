@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use asking::{Asker, Default};
 use myclaw_agent::{
-    AgentError, Home, NewModel, SetupError, change_config, default_agent_key, environment_key,
-    load_checked, set_up_model, usable_model,
+    AgentError, Home, NewModel, SetupError, WrittenConfig, change_config, default_agent_key,
+    environment_key, load_checked, set_up_model, usable_model,
 };
 use myclaw_config::{ConfigChange, ConfigFile, KeySource, SecretString};
 use myclaw_files::create_private_directory;
@@ -218,11 +218,14 @@ fn absolute(home: &Home, path: &Path) -> Result<PathBuf, CliError> {
 /// Changes the config file if the result has no mistakes.
 fn write(home: &Home, file: &ConfigFile, changes: &[ConfigChange]) -> Result<(), CliError> {
     let written = runtime::block_on(change_config(home, file, changes))?;
-    let written = written.map_err(AgentError::from)?;
-    for warning in written.warnings {
+    warn(&written.map_err(AgentError::from)?);
+    Ok(())
+}
+
+fn warn(written: &WrittenConfig) {
+    for warning in &written.warnings {
         say(format_args!("myclaw: warning: {warning}"));
     }
-    Ok(())
 }
 
 /// The gateway as a service.

@@ -37,6 +37,7 @@ mod limits;
 mod mcp;
 mod mcp_client;
 mod mcp_others;
+mod new_channels;
 mod nodes;
 mod openai;
 mod openai_tools;

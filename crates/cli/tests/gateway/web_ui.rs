@@ -610,6 +610,27 @@ fn the_page_shows_channels_and_lets_people_in() {
 }
 
 #[test]
+fn the_page_adds_repairs_and_removes_channels() {
+    let page = Page::new();
+    let bot = TelegramServer::start();
+    let directory = page.bench.home.state_directory();
+    std::fs::write(directory.join(".env"), "# mine\nOTHER=kept").unwrap();
+    let gateway = page.bench.start();
+    let url = bot.url();
+    if page.script_with("new-channels", &gateway, &[("BOT", &url), ("SECRET", bot.token())]) {
+        let config = std::fs::read_to_string(directory.join("myclaw.json")).unwrap();
+        assert!(config.contains("\"${TELEGRAM_BOT_TOKEN}\""), "{config}");
+        assert!(!config.contains(bot.token()) && !config.contains("mine"), "{config}");
+        let variables = std::fs::read_to_string(directory.join(".env")).unwrap();
+        let token = format!("TELEGRAM_BOT_TOKEN={}\n", bot.token());
+        let secret = "WEBHOOK_SECRET_MINE=\"a secret # with signs\"\n";
+        assert_eq!(variables, format!("# mine\nOTHER=kept\n{token}{secret}"));
+    }
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
 fn the_page_lets_devices_in_and_revokes_them() {
     let page = Page::new();
     page.bench.configure(|config| config["gateway"]["allowedHosts"] = json!(["claw.example.org"]));

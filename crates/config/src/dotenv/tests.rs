@@ -65,3 +65,20 @@ proptest! {
         prop_assert_eq!(variables(&format!("A='{value}'\n")), [("A".to_owned(), value)]);
     }
 }
+
+#[test]
+fn a_variable_is_replaced_and_everything_else_stays() {
+    let text = "# mine\nexport A='one\ntwo'\nB=b # kept\nA=again\nC=c";
+    assert_eq!(with_variable(text, "A", "new"), "# mine\nB=b # kept\nC=c\nA=new\n");
+    assert_eq!(with_variable("", "A", "1:x"), "A=1:x\n");
+    assert_eq!(with_variable("\u{feff}A=bom\n", "A", "b"), "\u{feff}A=b\n");
+}
+
+proptest! {
+    #[test]
+    fn a_variable_that_was_written_is_read_again(value in "[!-~]{1,40}", other in "[!-~]{0,20}") {
+        let text = with_variable(&with_variable("", "OTHER", &other), "TOKEN", &value);
+        let expected = [("OTHER".to_owned(), other), ("TOKEN".to_owned(), value)];
+        prop_assert_eq!(variables(&text), expected);
+    }
+}

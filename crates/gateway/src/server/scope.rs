@@ -33,6 +33,8 @@ const ROUTES: &[(&str, &str, Needs)] = &[
     ("GET", "/api/approvals", Needs::See),
     ("POST", "/api/approvals/{id}", Needs::Talk),
     ("GET", "/api/channels", Needs::See),
+    ("GET", "/api/channels/kinds", Needs::Own),
+    ("POST", "/api/channels/{change}", Needs::Own),
     // The list has codes, which are as good as an approval.
     ("GET", "/api/pairing", Needs::Own),
     ("POST", "/api/pairing/{change}", Needs::Own),

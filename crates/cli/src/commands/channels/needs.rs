@@ -1,7 +1,6 @@
-//! The options of `channels add`, and how their values get into the config.
+//! The options of `channels add` that give values.
 
 use myclaw_config::ChannelOption;
-use serde_json::{Value, json};
 
 use crate::args::AddChannelArgs;
 
@@ -44,18 +43,4 @@ pub(super) fn given(option: ChannelOption, args: &AddChannelArgs) -> Option<&Str
         ChannelOption::Nick => &args.nick,
     };
     given.as_ref()
-}
-
-/// A reference to a variable, as the config writes it.
-pub(in crate::commands) fn reference(variable: &str) -> String {
-    format!("${{{variable}}}")
-}
-
-/// Puts `new` into the config of a channel under a key such as `imap.host`.
-pub(in crate::commands) fn put(value: &mut Value, key: &str, new: Value) {
-    match key.split_once('.') {
-        Some((outer, inner)) if value[outer].is_object() => value[outer][inner] = new,
-        Some((outer, inner)) => value[outer] = json!({inner: new}),
-        None => value[key] = new,
-    }
 }

@@ -1,10 +1,9 @@
 //! `myclaw channels add` and `remove`: change the config file, and keep what its owner has written there.
 
 use myclaw_agent::{AgentError, Home, change_config};
-use myclaw_config::{
-    ChannelAccounts, ChannelPeople, ConfigChange, ConfigFile, ConfigPath, DEFAULT_ACCOUNT,
-};
-use serde_json::{Value, json};
+use myclaw_config::{ChannelAccounts, ConfigChange, ConfigFile, DEFAULT_ACCOUNT};
+use myclaw_gateway::{ChannelDraft, DraftKind, channel_removal};
+use serde_json::json;
 
 use super::needs;
 use super::{configured, unknown};
@@ -23,18 +22,14 @@ pub(super) enum Mode {
     Show,
 }
 
-/// What is added to the file.
-struct Addition {
-    path: ConfigPath,
-    value: Value,
-    /// The variables with secrets, and where the owner gets each.
-    secrets: Vec<(String, &'static str)>,
-}
+/// Variables with secrets, and where the owner gets each.
+type Variables = Vec<(String, &'static str)>;
 
 pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
     let home = find_home()?;
     let file = read(&home)?;
-    let Addition { path, value, secrets } = addition(args)?;
+    let (draft, secrets) = addition(args)?;
+    let path = draft.place();
     if file.has(&path).map_err(AgentError::from)? {
         return Err(CliError::usage(format!(
             "{} has {path} already; remove it first with `myclaw channels remove`, or name another --account",
@@ -49,7 +44,7 @@ pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
         for (name, whence) in &missing {
             printer.line(format_args!("{whence} Put it into the variable {name}."))?;
         }
-        let shown = serde_json::to_string_pretty(&value).unwrap_or_default();
+        let shown = serde_json::to_string_pretty(draft.value()).unwrap_or_default();
         printer.line(format_args!(
             "This would be added to {} as {path}:\n\n{shown}",
             file.path().display()
@@ -62,6 +57,7 @@ pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
             home.paths.state_dir().join(".env").display()
         )));
     }
+    let value = draft.value().clone();
     change(&home, &file, &ConfigChange::Set { path: path.clone(), value })?;
     printer.line(format_args!("added {path} to {}", file.path().display()))?;
     printer.line("Check it with `myclaw channels probe`. A gateway that runs takes it over.")?;
@@ -71,17 +67,8 @@ pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
 pub(super) fn remove(channel: &str, account: &str, mode: Mode) -> Result<(), CliError> {
     let home = find_home()?;
     let setups = configured()?;
-    if !setups.iter().any(|setup| setup.channel == channel && setup.account == account) {
-        return Err(unknown(&setups, channel));
-    }
-    let path = place(channel, account);
-    let further = place(channel, "x");
-    let others = setups.iter().filter(|setup| setup.channel == channel).count() > 1;
-    if others && account == DEFAULT_ACCOUNT && further != path && !is_named(channel) {
-        return Err(CliError::usage(format!(
-            "{path} holds further accounts, which would be removed too; remove those first"
-        )));
-    }
+    let removal = channel_removal(&setups, channel, account);
+    let path = removal.ok_or_else(|| unknown(&setups, channel))?.map_err(CliError::usage)?;
     let file = read(&home)?;
     let mut printer = Printer::stdout();
     let shown = file.path().display();
@@ -95,23 +82,8 @@ pub(super) fn remove(channel: &str, account: &str, mode: Mode) -> Result<(), Cli
     printer.finish()
 }
 
-/// Where an account of a channel is in the config.
-fn place(channel: &str, account: &str) -> ConfigPath {
-    let path = ConfigPath::default().key("channels").key(channel);
-    match account {
-        name if is_named(channel) => path.key(name),
-        DEFAULT_ACCOUNT => path,
-        name => path.key("accounts").key(name),
-    }
-}
-
-/// Whether each account of a channel has a name.
-fn is_named(channel: &str) -> bool {
-    let kind = ChannelKind::named(channel);
-    kind.is_some_and(|kind| kind.declaration.accounts == ChannelAccounts::Named)
-}
-
-fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
+/// What is added to the file, and the variables of its secrets.
+fn addition(args: &AddChannelArgs) -> Result<(ChannelDraft, Variables), CliError> {
     let ChannelKind { name: channel, declaration } = args.channel;
     let account = args.account.as_deref().map(str::trim).filter(|name| !name.is_empty());
     if account.is_some() && declaration.accounts == ChannelAccounts::One {
@@ -125,10 +97,12 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
         let option = needs::option(stray);
         return Err(CliError::usage(format!("{option} has no meaning for {channel}")));
     }
-    let mut value = json!({});
+    let name = account.unwrap_or(DEFAULT_ACCOUNT);
+    let mut draft = ChannelDraft::new(channel, name, DraftKind::Add)
+        .ok_or_else(|| CliError::usage(format!("there is no channel `{channel}`")))?;
     for field in fields {
         match (needs::given(field.given, args), field.what) {
-            (Some(text), _) => needs::put(&mut value, field.key, json!(text)),
+            (Some(text), _) => draft.set(field.key, json!(text)),
             (None, Some(what)) => {
                 let option = needs::option(field.given);
                 return Err(CliError::usage(format!("{option} is missing: {what}")));
@@ -136,35 +110,20 @@ fn addition(args: &AddChannelArgs) -> Result<Addition, CliError> {
             (None, None) => {}
         }
     }
-    let is_first = account.is_none_or(|name| name == DEFAULT_ACCOUNT);
-    let secrets = match declaration.accounts {
-        ChannelAccounts::FurtherOfOneApp if !is_first => &[][..],
-        _ => declaration.secrets,
-    };
-    let variables = secrets.iter().enumerate().map(|(number, secret)| {
+    let mut secrets = Vec::new();
+    for (number, secret) in declaration.secrets_of(name).iter().enumerate() {
         let own = args.variable.clone().filter(|_| number == 0);
-        let variable = own.unwrap_or_else(|| match account.filter(|_| !is_first) {
-            Some(name) => format!("{}_{}", secret.usual, variable_part(name)),
-            None => secret.usual.to_owned(),
-        });
-        needs::put(&mut value, secret.key, json!(needs::reference(&variable)));
-        (variable, secret.whence)
-    });
-    let secrets = variables.collect();
-    let account = account.unwrap_or(DEFAULT_ACCOUNT);
+        let variable = own.unwrap_or_else(|| secret.variable(name));
+        draft.refer(secret.key, &variable);
+        secrets.push((variable, secret.whence));
+    }
     if !args.allow_from.is_empty() {
-        if matches!(declaration.people, ChannelPeople::None) || !is_first {
+        if !declaration.takes_people(name) {
             return Err(CliError::usage("--allow-from has no meaning for this channel or account"));
         }
-        value["allowFrom"] = json!(args.allow_from);
+        draft.set("allowFrom", json!(args.allow_from));
     }
-    Ok(Addition { path: place(channel, account), value, secrets })
-}
-
-/// The name of an account as a part of a variable.
-fn variable_part(name: &str) -> String {
-    let part = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
-    name.chars().map(part).collect()
+    Ok((draft, secrets))
 }
 
 fn read(home: &Home) -> Result<ConfigFile, CliError> {

@@ -1,37 +1,23 @@
 //! One channel: its token, tried with the vendor before anything is written.
 
-use std::io::Write as _;
-use std::path::Path;
-
-use myclaw_agent::{AgentError, Home};
+use myclaw_agent::{AgentError, ConfigWriteError, Home};
 use myclaw_config::{
-    ChannelAccounts, ChannelField, ChannelOption, ChannelSecret, ConfigChange, ConfigFile,
-    ConfigPath, ExposeSecret as _, SecretString, is_secret_key,
+    ChannelAccounts, ChannelField, ChannelOption, ChannelSecret, ConfigFile, DEFAULT_ACCOUNT,
+    SecretString, is_secret_key,
 };
-use myclaw_files::{Durability, NewFile, create_private_directory, read_regular};
-use myclaw_gateway::channels_of;
+use myclaw_gateway::{ChannelDraft, ChannelDraftError, DraftKind, Probed};
 use serde_json::{Value, json};
 
 use super::asking::{Asker, Default};
-use super::{say, write};
+use super::{say, warn};
 use crate::args::{ChannelKind, OnboardArgs};
 use crate::commands::auth::checked_key;
-use crate::commands::channels::needs;
 use myclaw_front::exit::{CliError, Exit};
 use myclaw_front::home::find_home;
 use myclaw_front::runtime;
 
-/// Largest `.env` file that is changed.
-const MAX_BYTES: u64 = 1024 * 1024;
 /// Name of the only account, where each has one.
 const ONLY: &str = "mine";
-
-/// A secret that is in no variable yet.
-struct NewSecret {
-    key: String,
-    variable: String,
-    secret: SecretString,
-}
 
 /// What became of a channel.
 enum Outcome {
@@ -88,11 +74,13 @@ fn add(kind: ChannelKind, args: &OnboardArgs, asker: &Asker) -> Result<Outcome, 
     let ChannelKind { name, declaration } = kind;
     let home = find_home()?;
     let file = ConfigFile::read(&home.paths).map_err(AgentError::from)?;
-    let mut path = ConfigPath::default().key("channels").key(name);
-    if declaration.accounts == ChannelAccounts::Named {
-        path = path.key(ONLY);
-    }
-    if file.has(&path).map_err(AgentError::from)? {
+    let account = match declaration.accounts {
+        ChannelAccounts::Named => ONLY,
+        _ => DEFAULT_ACCOUNT,
+    };
+    let mut draft = ChannelDraft::new(name, account, DraftKind::Add)
+        .ok_or_else(|| CliError::usage(format!("there is no channel `{name}`")))?;
+    if file.has(&draft.place()).map_err(AgentError::from)? {
         return Ok(Outcome::Kept(" is in the config already, and stays as it is".to_owned()));
     }
     if args.channel_url.is_some()
@@ -102,54 +90,56 @@ fn add(kind: ChannelKind, args: &OnboardArgs, asker: &Asker) -> Result<Outcome, 
             "--channel-url has no meaning for {name}; use --channel-set"
         )));
     }
-    let mut value = json!({});
-    let mut new = set_given(args, &home, kind, &mut value)?;
+    set_given(args, &home, kind, &mut draft)?;
     for field in declaration.fields {
-        if !is_set(&value, field.key) {
-            set_asked(args, asker, field, &mut value)?;
+        if !draft.has(field.key) {
+            set_asked(args, asker, field, &mut draft)?;
         }
     }
     for (number, ChannelSecret { key, usual, whence }) in declaration.secrets.iter().enumerate() {
-        if is_set(&value, key) {
+        if draft.has(key) {
             continue;
         }
         let named = args.channel_token_env.as_deref().filter(|_| number == 0);
         let variable = named.unwrap_or(usual).to_owned();
-        needs::put(&mut value, key, json!(needs::reference(&variable)));
-        if let Some(secret) = typed_token(&home, asker, &variable, whence)? {
-            new.push(NewSecret { key: (*key).to_owned(), variable, secret });
+        match typed_token(&home, asker, &variable, whence)? {
+            Some(secret) => draft.keep_secret(key, variable, secret),
+            None => draft.refer(key, &variable),
         }
     }
-    let mut tried = value.clone();
-    for NewSecret { key, secret, .. } in &new {
-        needs::put(&mut tried, key, json!(secret.expose_secret()));
-    }
-    let probed = match probe(&home, &file, &path, tried) {
+    let probed = match runtime::block_on(draft.probe(&home, &file))?.map_err(of_draft) {
         // The config takes no such value.
         Err(error) if error.exit == Exit::Config && !asker.is_quiet() => Err(error.message),
         probed => probed?,
     };
     match probed {
-        Ok(found) => {
-            keep(&home, &file, path, value, new)?;
+        Ok(Probed { found, .. }) => {
+            let written = runtime::block_on(draft.keep(&home, &file))?.map_err(of_draft)?;
+            warn(&written);
             Ok(Outcome::Kept(format!(": {found}")))
         }
         Err(why) => Ok(Outcome::Refused(why)),
     }
 }
 
-fn is_set(value: &Value, key: &str) -> bool {
-    value.pointer(&format!("/{}", key.replace('.', "/"))).is_some()
+fn of_draft(error: ChannelDraftError) -> CliError {
+    match error {
+        ChannelDraftError::Config(ConfigWriteError::Edit(error)) => {
+            CliError::usage(error.to_string())
+        }
+        ChannelDraftError::Config(error) => AgentError::from(error).into(),
+        ChannelDraftError::Home(error) => error.into(),
+        ChannelDraftError::Variables { .. } => CliError::failure(error.to_string()),
+    }
 }
 
-/// Sets what `--channel-set` says. Gives the secrets among it, in whose place stand references to variables.
+/// Sets what `--channel-set` says. In place of secrets stand references to variables.
 fn set_given(
     args: &OnboardArgs,
     home: &Home,
     ChannelKind { name, declaration }: ChannelKind,
-    value: &mut Value,
-) -> Result<Vec<NewSecret>, CliError> {
-    let mut new = Vec::new();
+    draft: &mut ChannelDraft,
+) -> Result<(), CliError> {
     for given in &args.channel_set {
         let Some((key, text)) = given.split_once('=').filter(|(key, _)| !key.is_empty()) else {
             // What it holds may be a secret.
@@ -167,8 +157,7 @@ fn set_given(
                     "the variable {variable} is set already; leave --channel-set {key}=… out to use it, or remove it"
                 )));
             }
-            needs::put(value, key, json!(needs::reference(&variable)));
-            new.push(NewSecret { key: key.to_owned(), variable, secret: checked_key(text)? });
+            draft.keep_secret(key, variable, checked_key(text)?);
             continue;
         }
         // What a channel needs is text, such as the id of a number. Other numbers, `true` and `false` are what they
@@ -176,9 +165,9 @@ fn set_given(
         let is_text = declaration.fields.iter().any(|field| field.key == key);
         let read = serde_json::from_str(text).ok().filter(|_| !is_text);
         let read = read.filter(|read: &Value| read.is_number() || read.is_boolean());
-        needs::put(value, key, read.unwrap_or_else(|| json!(text)));
+        draft.set(key, read.unwrap_or_else(|| json!(text)));
     }
-    Ok(new)
+    Ok(())
 }
 
 /// A variable for the key of a channel that has no usual one, such as `IRC_SERVER_PASSWORD`.
@@ -199,7 +188,7 @@ fn set_asked(
     args: &OnboardArgs,
     asker: &Asker,
     field: &ChannelField,
-    value: &mut Value,
+    draft: &mut ChannelDraft,
 ) -> Result<(), CliError> {
     let given = args.channel_url.clone().filter(|_| field.given == ChannelOption::Url);
     let answer = match (given, field.what) {
@@ -215,7 +204,7 @@ fn set_asked(
         let what = field.what.unwrap_or("an address");
         return Err(CliError::usage(format!("{option} is missing: {what}")));
     }
-    needs::put(value, field.key, json!(answer));
+    draft.set(field.key, json!(answer));
     Ok(())
 }
 
@@ -242,96 +231,4 @@ fn typed_token(
     }
     say(whence);
     asker.secret(&format!("{variable} (not shown)")).map(Some)
-}
-
-/// Asks the vendor whether it knows the account; the inner error says why it cannot be used. Nothing is written.
-fn probe(
-    home: &Home,
-    file: &ConfigFile,
-    path: &ConfigPath,
-    value: Value,
-) -> Result<Result<String, String>, CliError> {
-    let change = ConfigChange::Set { path: path.clone(), value };
-    let changed = file.with(&[change]).map_err(|error| CliError::usage(error.to_string()))?;
-    let config = changed.load(&home.environment).map_err(AgentError::from)?.config;
-    let before: Vec<String> = match file.load(&home.environment) {
-        Ok(loaded) => channels_of(home, &loaded.config).iter().map(name_of).collect(),
-        Err(_) => Vec::new(),
-    };
-    let setups = channels_of(home, &config);
-    let Some(setup) = setups.iter().find(|setup| !before.contains(&name_of(setup))) else {
-        return Ok(Ok("added".to_owned()));
-    };
-    match &setup.made {
-        Ok(channel) => {
-            let probed = runtime::block_on(channel.probe())?;
-            Ok(probed.map_err(|failure| failure.to_string()))
-        }
-        Err(reason) => Ok(Err(reason.clone())),
-    }
-}
-
-fn name_of(setup: &myclaw_delivery::channels::ChannelSetup) -> String {
-    format!("{} {}", setup.channel, setup.account)
-}
-
-/// Writes the variables, then the config. If the config is not written, the variables go away again.
-fn keep(
-    home: &Home,
-    file: &ConfigFile,
-    path: ConfigPath,
-    value: Value,
-    new: Vec<NewSecret>,
-) -> Result<(), CliError> {
-    let place = home.paths.state_dir().join(".env");
-    let mut before = None;
-    for NewSecret { variable, secret, .. } in new {
-        let held = add_variable(&place, &variable, &secret)?;
-        before.get_or_insert(held);
-    }
-    // With the new variables.
-    let written =
-        find_home().and_then(|home| write(&home, file, &[ConfigChange::Set { path, value }]));
-    if let (Err(_), Some(before)) = (&written, before) {
-        replace(&place, &before)?;
-    }
-    written
-}
-
-/// Adds a line to the `.env` file; returns what it held before.
-fn add_variable(place: &Path, variable: &str, token: &SecretString) -> Result<Vec<u8>, CliError> {
-    let before = match read_regular(place, MAX_BYTES) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(unwritable(place, &error)),
-    };
-    let mut text = before.clone();
-    if !text.is_empty() && !text.ends_with(b"\n") {
-        text.push(b'\n');
-    }
-    text.extend(format!("{variable}={}\n", quoted(token.expose_secret())).into_bytes());
-    replace(place, &text)?;
-    Ok(before)
-}
-
-/// A value as a `.env` file writes it.
-fn quoted(value: &str) -> String {
-    match value.contains(['"', '\'', '`', '\\', '#', '$']) {
-        true => format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"")),
-        false => value.to_owned(),
-    }
-}
-
-fn replace(place: &Path, text: &[u8]) -> Result<(), CliError> {
-    let directory = place.parent().unwrap_or(Path::new("/"));
-    let written = create_private_directory(directory).and_then(|_| {
-        let mut file = NewFile::in_directory(directory, ".env.")?;
-        file.write_all(text)?;
-        file.put_at(place, Durability::Synced)
-    });
-    written.map(drop).map_err(|error| unwritable(place, &error))
-}
-
-fn unwritable(place: &Path, error: &std::io::Error) -> CliError {
-    CliError::failure(format!("cannot write {}: {error}", place.display()))
 }

@@ -1,5 +1,8 @@
 //! What the program knows of a channel before anybody has set it up.
 
+use super::DEFAULT_ACCOUNT;
+use crate::config_path::ConfigPath;
+
 /// A channel: what it is, and what it needs.
 #[derive(Debug, Clone, Copy)]
 pub struct ChannelDeclaration {
@@ -66,6 +69,44 @@ pub struct ChannelSecret {
     pub usual: &'static str,
     /// How to get it.
     pub whence: &'static str,
+}
+
+impl ChannelDeclaration {
+    /// Where an account of the channel `name` is in the config.
+    pub fn place(&self, name: &str, account: &str) -> ConfigPath {
+        let path = ConfigPath::default().key("channels").key(name);
+        match account {
+            account if self.accounts == ChannelAccounts::Named => path.key(account),
+            DEFAULT_ACCOUNT => path,
+            account => path.key("accounts").key(account),
+        }
+    }
+
+    /// The secrets of an account. A further account of one app has those of the first.
+    pub fn secrets_of(&self, account: &str) -> &'static [ChannelSecret] {
+        match self.accounts {
+            ChannelAccounts::FurtherOfOneApp if account != DEFAULT_ACCOUNT => &[],
+            _ => self.secrets,
+        }
+    }
+
+    /// Whether the config of an account says who may write.
+    pub fn takes_people(&self, account: &str) -> bool {
+        !matches!(self.people, ChannelPeople::None) && account == DEFAULT_ACCOUNT
+    }
+}
+
+impl ChannelSecret {
+    /// The variable for it, which is another one for each account.
+    pub fn variable(&self, account: &str) -> String {
+        let part = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+        match account {
+            DEFAULT_ACCOUNT => self.usual.to_owned(),
+            account => {
+                format!("{}_{}", self.usual, account.chars().map(part).collect::<String>())
+            }
+        }
+    }
 }
 
 /// The option of `channels add` that gives a value.
