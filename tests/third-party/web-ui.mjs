@@ -5,7 +5,9 @@
 // What the model answers is in web_ui.rs. With MYCLAW_SCREENSHOTS, a directory, it keeps pictures.
 
 import assert from "node:assert/strict";
+import { createDecipheriv, createECDH, createPublicKey, hkdfSync, randomBytes, verify } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -1511,6 +1513,160 @@ const scenarios = {
     }, rows);
     assert.equal(await readCode(Buffer.from(png, "base64")), process.env.LINK);
     assert.deepEqual([...page.foreign, ...other.foreign], []);
+  },
+
+  /** A browser that is closed is notified when a call needs an approval and when a turn ends. The vendor's push service, which
+   *  the test plays, cannot read it; the browser, whose keys the test has, can. */
+  async notifications() {
+    const keys = createECDH("prime256v1");
+    keys.generateKeys();
+    const auth = randomBytes(16);
+    const got = [];
+    let status = 201;
+    const service = createServer((request, response) => {
+      const chunks = [];
+      request.on("data", (chunk) => chunks.push(chunk));
+      request.on("end", () => {
+        got.push({ path: request.url, headers: request.headers, body: Buffer.concat(chunks) });
+        response.writeHead(status).end();
+      });
+    });
+    await new Promise((done) => service.listen(0, "127.0.0.1", done));
+    const origin = `http://127.0.0.1:${service.address().port}`;
+    /** What the browser reads (RFC 8291). */
+    const opened = (body) => {
+      const [salt, theirs, sealed] = [body.subarray(0, 16), body.subarray(21, 86), body.subarray(86)];
+      assert.equal(body[20], 65);
+      const derived = (secret, salt, info, length) => Buffer.from(hkdfSync("sha256", secret, salt, info, length));
+      const info = Buffer.concat([Buffer.from("WebPush: info\0"), keys.getPublicKey(), theirs]);
+      const input = derived(keys.computeSecret(theirs), auth, info, 32);
+      const key = derived(input, salt, "Content-Encoding: aes128gcm\0", 16);
+      const decipher = createDecipheriv("aes-128-gcm", key, derived(input, salt, "Content-Encoding: nonce\0", 12));
+      decipher.setAuthTag(sealed.subarray(-16));
+      const text = Buffer.concat([decipher.update(sealed.subarray(0, -16)), decipher.final()]);
+      assert.equal(text.at(-1), 2);
+      return JSON.parse(text.subarray(0, -1));
+    };
+    /** A browser whose vendor is the test. */
+    const browserOf = async (permissions) => {
+      const page = await open();
+      await page.context().grantPermissions(permissions, { origin: GATEWAY });
+      await page.addInitScript(
+        ({ endpoint, p256dh, auth }) => {
+          const made = () => ({
+            endpoint,
+            options: {},
+            toJSON: () => ({ endpoint, keys: { p256dh, auth } }),
+            unsubscribe: async () => localStorage.removeItem("test.key") ?? true,
+          });
+          PushManager.prototype.subscribe = async ({ applicationServerKey }) => {
+            localStorage.setItem("test.key", btoa(String.fromCharCode(...applicationServerKey)));
+            return made();
+          };
+          PushManager.prototype.getSubscription = async () => (localStorage.getItem("test.key") ? made() : null);
+        },
+        { endpoint: `${origin}/push/1`, p256dh: keys.getPublicKey("base64url"), auth: auth.toString("base64url") },
+      );
+      await signIn(page, TOKEN, "/#/devices");
+      await page.getByRole("region", { name: "Notifications" }).waitFor();
+      return page;
+    };
+    const asked = async (path, body) => {
+      const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+      const answer = await fetch(GATEWAY + path, body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers });
+      return [answer.status, await answer.json()];
+    };
+
+    // Who says no gets one sentence.
+    const refusing = await browserOf([]);
+    await refusing.getByRole("button", { name: "Switch on in this browser" }).click();
+    await refusing.getByRole("alert").getByText("This browser does not allow notifications of this page").waitFor();
+    await refusing.close();
+
+    const page = await browserOf(["notifications"]);
+    const part = page.getByRole("region", { name: "Notifications" });
+    await part.getByRole("button", { name: "Switch on in this browser" }).click();
+    await part.getByRole("status").getByText("Notifications are on in this browser.").waitFor();
+    await part.getByRole("listitem").getByText("(this one)").waitFor();
+    await check(page, "notifications");
+    await part.getByRole("button", { name: "Send a test" }).click();
+    await part.getByRole("status").getByText("A notification was sent").waitFor();
+    assert.equal(got.length, 1);
+    const test = opened(got[0].body);
+    assert.equal(test.tag, "test");
+    assert.equal(got[0].path, "/push/1");
+    assert.equal(got[0].headers["content-encoding"], "aes128gcm");
+    assert(Number(got[0].headers.ttl) > 0);
+    // The service knows the sender by its key, which is the one that the browser got.
+    const [, token, key] = /^vapid t=([\w.-]+), k=([\w-]+)$/.exec(got[0].headers.authorization);
+    const point = Buffer.from(key, "base64url");
+    assert.equal(point.toString("base64"), await page.evaluate(() => localStorage.getItem("test.key")));
+    const jwk = { kty: "EC", crv: "P-256", x: point.subarray(1, 33).toString("base64url"), y: point.subarray(33).toString("base64url") };
+    const [head, claims, signature] = token.split(".");
+    const signer = { key: createPublicKey({ key: jwk, format: "jwk" }), dsaEncoding: "ieee-p1363" };
+    assert(verify("sha256", Buffer.from(`${head}.${claims}`), signer, Buffer.from(signature, "base64url")));
+    const { aud, exp } = JSON.parse(Buffer.from(claims, "base64url"));
+    assert.equal(aud, origin);
+    assert(exp > Date.now() / 1_000 && exp < Date.now() / 1_000 + 86_400);
+
+    // The worker shows it, and a click leads to the session.
+    const worker = page.context().serviceWorkers()[0];
+    const debug = await page.context().newCDPSession(page);
+    const registered = new Promise((done) => debug.on("ServiceWorker.workerRegistrationUpdated", ({ registrations }) => registrations[0] && done(registrations[0].registrationId)));
+    await debug.send("ServiceWorker.enable");
+    await debug.send("ServiceWorker.deliverPushMessage", { origin: GATEWAY, registrationId: await registered, data: JSON.stringify({ ...test, session: "garden" }) });
+    const shown = () => worker.evaluate(async () => (await self.registration.getNotifications()).map((one) => `${one.title}: ${one.body}`));
+    await eventually("it is shown", async () => (await shown()).join() === "MyClaw: Notifications arrive in this browser.");
+    await worker.evaluate(async () => {
+      const [notification] = await self.registration.getNotifications();
+      self.dispatchEvent(new NotificationEvent("notificationclick", { notification }));
+    });
+    await page.locator('h1[title="garden"]').waitFor();
+    assert.deepEqual(await shown(), []);
+
+    // A question, then the end of the turn.
+    await ready(page);
+    await say(page, "please write");
+    await eventually("it says that it asks", () => got.length === 2);
+    const question = opened(got[1].body);
+    assert.equal(question.title, "MyClaw asks");
+    assert.match(question.body, /write/);
+    assert.equal(got[1].headers.urgency, "high");
+    await page.getByRole("button", { name: "Allow once" }).click();
+    await eventually("it says that it has answered", () => got.length === 3);
+    assert.equal(opened(got[2].body).title, "MyClaw has answered");
+    assert(!got.some(({ body }) => body.includes("write")), "the service can read it");
+
+    // Only push services are written to.
+    const own = { p256dh: keys.getPublicKey("base64url"), auth: auth.toString("base64url"), asks: true, ends: true };
+    for (const endpoint of [`http://127.0.0.2:${STRANGER}/x`, "https://example.org/push", `${GATEWAY.replace("http", "https")}/api/status`]) {
+      const [code, { error }] = await asked("/api/push", { ...own, endpoint });
+      assert.equal(code, 400, endpoint);
+      assert.match(error.message, /no push service that is known/);
+    }
+    assert.equal((await asked("/api/push", { ...own, auth: "short", endpoint: `${origin}/push/2` }))[0], 400);
+
+    // What goes wrong is shown; a browser that has ended it is forgotten.
+    await page.goto(`${GATEWAY}/#/devices`);
+    status = 503;
+    await part.getByRole("button", { name: "Send a test" }).click();
+    await part.getByRole("alert").getByText("the push service answered 503").waitFor();
+    await part.getByRole("listitem").getByText("the push service answered 503").waitFor();
+    status = 410;
+    await part.getByRole("button", { name: "Send a test" }).click();
+    await eventually("it is forgotten", async () => (await asked("/api/push"))[1].browsers.length === 0);
+    status = 201;
+    await page.reload();
+    await part.getByRole("button", { name: "Switch on in this browser" }).click();
+    await part.getByRole("button", { name: "Switch off in this browser" }).click();
+    await part.getByRole("status").getByText("Notifications are off in this browser.").waitFor();
+    assert.deepEqual((await asked("/api/push"))[1].browsers, []);
+    // It is left on for the next start.
+    await part.getByRole("button", { name: "Switch on in this browser" }).click();
+    await part.getByRole("status").getByText("Notifications are on in this browser.").waitFor();
+    assert(!JSON.stringify(await asked("/api/push")).includes(origin), "the address comes back");
+    assert.deepEqual(page.foreign, []);
+    service.close();
   },
 
   async agents() {

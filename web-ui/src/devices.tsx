@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { api } from "./api";
 import { Act, Choice, Mark, Page, type PageProps, State, useLoad } from "./common";
 import { Copy } from "./copy";
+import { Notifications } from "./notifications";
 import { Code } from "./qr";
 import { fullMoment, visible } from "./text";
 
@@ -116,6 +117,7 @@ export function DevicesPage({ phase }: PageProps) {
       </ul>
       {!loaded.error && <NewDevice />}
       {!loaded.error && <Phone />}
+      <Notifications phase={phase} />
     </Page>
   );
 }

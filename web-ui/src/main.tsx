@@ -10,6 +10,7 @@ import { later } from "./later";
 import { endAccess, forgetToken, Login, signInWith, storedToken, takeSecret } from "./login";
 import { PAGES, place, Rail } from "./pages";
 import { titleOf } from "./protocol";
+import { endNotifications, followNotifications } from "./push";
 import { SessionList, useSessions } from "./sidebar";
 import { useSetup } from "./setup-state";
 import "./styles.css";
@@ -96,6 +97,7 @@ function App() {
   }
   const leave = () => {
     endAccess();
+    endNotifications().catch(() => {});
     forgetToken();
     setToken(null);
   };
@@ -201,5 +203,6 @@ function Desk({ connection, phase, isOutdated, onLeave }: { connection: Connecti
   );
 }
 
+followNotifications();
 const root = document.getElementById("app");
 if (root) render(<App />, root);

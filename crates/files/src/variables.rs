@@ -18,6 +18,8 @@ pub const STORE_URL: &str = "MYCLAW_STORE_URL";
 pub const STORE_KEY: &str = "MYCLAW_STORE_KEY";
 /// How long leases in that database are.
 pub const STORE_LEASE_MS: &str = "MYCLAW_STORE_LEASE_MS";
+/// A further service that passes notifications on to browsers.
+pub const PUSH_SERVICE: &str = "MYCLAW_PUSH_SERVICE";
 /// Where to look for model servers on this machine.
 pub const LOCAL_SERVERS: &str = "MYCLAW_LOCAL_SERVERS";
 /// What is logged to standard error.
@@ -120,6 +122,11 @@ pub const ALL: &[Variable] = &[
         Program,
         LOCAL_SERVERS,
         "where to look for model servers instead of the usual ports: `none`, or pairs such as `ollama=127.0.0.1:11434,lmstudio=127.0.0.1:1234`",
+    ),
+    of(
+        Program,
+        PUSH_SERVICE,
+        "a push service that notifications may go to next to those of the known browsers, such as `https://push.example.org`; without a port all of its ports",
     ),
     of(
         Program,

@@ -36,6 +36,7 @@ use crate::hub::Hub;
 use crate::nodes::Nodes;
 use crate::peers::{Peer, Peers, Relay};
 use crate::planned::planned;
+use crate::push::{Notifying, Push};
 use crate::reload::{OnConfig, Reloader};
 use crate::reloads::{Reloads, Stamp};
 use crate::server::front::Front;
@@ -146,7 +147,8 @@ impl Gateway {
         let reloads = Reloads::new(&home);
         let current = Current::new(InForce { home, config, found });
         let core = core(Ledger::of(sharing.claims(store)), &current).await?;
-        let Core { hub, relay, counting, channels, nodes, pairings, delivery, late_server } = core;
+        let Core { hub, push, relay, counting, channels, nodes, pairings, delivery, late_server } =
+            core;
         let (own_token, others) = peers.map(|peers| (peers.token, peers.others)).unzip();
         let recovered = delivery.recover().await?;
         let runner = Runner::new(Arc::clone(&delivery), Arc::new(SystemClock));
@@ -156,7 +158,8 @@ impl Gateway {
             Arc::new(Router::new(Arc::clone(&delivery), of_routing, of_channels, pairings));
         let server = Arc::new(Server::new(
             (Arc::clone(&delivery), Arc::clone(&routing)),
-            (hub, Arc::clone(&counting), nodes, relay),
+            (hub, push),
+            (Arc::clone(&counting), nodes, relay),
             (Tokens::new(token, running.token.clone(), own_token), front),
             Arc::clone(&reloads),
             address,
@@ -205,6 +208,7 @@ impl Gateway {
 /// What is between the channels and the sessions, and what its events and calls need.
 struct Core {
     hub: Arc<Hub>,
+    push: Arc<Push>,
     relay: Arc<Relay>,
     counting: Arc<Counting>,
     channels: Arc<Channels>,
@@ -226,11 +230,12 @@ async fn core(ledger: Ledger, current: &Arc<Current>) -> Result<Core, GatewayErr
     let outbox = Outbox::new(ledger.clone(), of_outbox, files, counters, tasks.clone());
     let nodes = Nodes::new(Arc::new(Devices::load(ledger.clone()).await?));
     let relay = Relay::new(Arc::clone(&hub), Arc::clone(ledger.claims()));
+    let push = Push::new(ledger.clone(), Arc::clone(&nodes.devices), Arc::clone(current));
     let pairings = Arc::new(Pairings::load(ledger).await?);
     let parts = DeliveryParts {
         current: Arc::clone(current),
         outbox,
-        front: Arc::clone(&hub) as _,
+        front: Arc::new(Notifying { hub: Arc::clone(&hub), push: Arc::clone(&push) }),
         pairings: Arc::clone(&pairings),
         others: Arc::clone(&relay) as _,
         tasks,
@@ -239,7 +244,7 @@ async fn core(ledger: Ledger, current: &Arc<Current>) -> Result<Core, GatewayErr
     let (of_tools, of_server) = (Arc::clone(&nodes), Arc::clone(&late_server));
     let make_tools = |delivery| Arc::new(GatewayTools::new(delivery, of_tools, of_server)) as _;
     let delivery = Delivery::new(parts, Box::new(make_tools));
-    Ok(Core { hub, relay, counting, channels, nodes, pairings, delivery, late_server })
+    Ok(Core { hub, push, relay, counting, channels, nodes, pairings, delivery, late_server })
 }
 
 /// What is open before anything else.
@@ -349,6 +354,7 @@ impl Running {
             (Arc::clone(&self.reloader.server), Arc::clone(&self.reloader.runner));
         let (routing, nodes) = (Arc::clone(&self.routing), Arc::clone(&self.reloader.server.nodes));
         let _following = [
+            AbortOnDropHandle::new(tokio::spawn(Arc::clone(&server.push).follow())),
             AbortOnDropHandle::new(tokio::spawn(async move { nodes.devices.follow().await })),
             AbortOnDropHandle::new(tokio::spawn(async move { routing.pairings().follow().await })),
             AbortOnDropHandle::new(tokio::spawn(Arc::clone(&self.reloader.delivery).share())),

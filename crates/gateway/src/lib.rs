@@ -20,6 +20,7 @@ mod offline;
 mod one_time;
 mod peers;
 mod planned;
+mod push;
 mod reload;
 mod reloads;
 mod server;

@@ -23,6 +23,7 @@ mod memory;
 mod node;
 mod openai;
 mod page;
+mod push;
 pub(crate) mod request;
 mod rest;
 mod schedule;
@@ -63,6 +64,7 @@ use crate::devices::{Login, Scope};
 use crate::hub::Hub;
 use crate::nodes::Nodes;
 use crate::peers::Relay;
+use crate::push::Push;
 use crate::reloads::Reloads;
 
 /// Largest body of a request, and largest frame of a WebSocket, in bytes: room for a message with pictures.
@@ -84,6 +86,8 @@ pub(crate) struct Server {
     pub(crate) relay: Arc<Relay>,
     /// Between the other channels and the sessions.
     routing: Arc<Routing>,
+    /// Notifies browsers that are closed.
+    pub(crate) push: Arc<Push>,
     tokens: guard::Tokens,
     front: CurrentFront,
     /// The requests of MCP clients that are being answered.
@@ -109,7 +113,8 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn new(
         (delivery, routing): (Arc<Delivery>, Arc<Routing>),
-        (hub, counting, nodes, relay): (Arc<Hub>, Arc<Counting>, Arc<Nodes>, Arc<Relay>),
+        (hub, push): (Arc<Hub>, Arc<Push>),
+        (counting, nodes, relay): (Arc<Counting>, Arc<Nodes>, Arc<Relay>),
         (tokens, front): (guard::Tokens, Front),
         reloads: Arc<Reloads>,
         address: SocketAddr,
@@ -130,6 +135,7 @@ impl Server {
             is_search_prepared: AtomicBool::new(false),
             delivery,
             hub,
+            push,
             counting,
             nodes,
             relay,
@@ -196,6 +202,7 @@ impl Server {
             .merge(servers::routes())
             .merge(memory::routes())
             .merge(tools::routes())
+            .merge(push::routes())
             .merge(schedule::routes(Arc::clone(&self.delivery)))
             .merge(crate::usage::routes(Arc::clone(&self.counting)))
             .route("/v1/responses", post(openai::create))

@@ -631,6 +631,24 @@ fn the_page_adds_repairs_and_removes_channels() {
 }
 
 #[test]
+fn the_page_notifies_a_browser_that_is_closed() {
+    let page = Page::new();
+    let variables = page.bench.home.state_directory().join(".env");
+    std::fs::write(variables, "MYCLAW_PUSH_SERVICE=http://127.0.0.1\n").unwrap();
+    let gateway = page.bench.start();
+    if page.script("notifications", &gateway) {
+        let (_, before) = gateway.client.get("/api/push").unwrap();
+        assert_eq!(before["browsers"].as_array().unwrap().len(), 1, "{before}");
+        // What a browser has subscribed to holds after a kill.
+        gateway.kill();
+        let gateway = page.bench.start();
+        assert_eq!(gateway.client.get("/api/push").unwrap(), (200, before));
+        gateway.stop();
+    }
+    page.assert_nothing_left();
+}
+
+#[test]
 fn the_page_lets_devices_in_and_revokes_them() {
     let page = Page::new();
     page.bench.configure(|config| config["gateway"]["allowedHosts"] = json!(["claw.example.org"]));
