@@ -23,7 +23,7 @@ const executablePath = ["/usr/bin/chromium", "/usr/bin/google-chrome", "/usr/bin
 assert(executablePath, "there is no Chromium; scripts/install-third-party installs one");
 const browser = await chromium.launch({
   executablePath,
-  args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking"],
+  args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--use-fake-device-for-media-stream"],
 });
 const problems = [];
 
@@ -1513,6 +1513,69 @@ const scenarios = {
     }, rows);
     assert.equal(await readCode(Buffer.from(png, "base64")), process.env.LINK);
     assert.deepEqual([...page.foreign, ...other.foreign], []);
+  },
+
+  /** Where nobody listens and speaks, nothing offers it. */
+  async "no-voice"() {
+    const page = await open();
+    await signIn(page);
+    await ready(page);
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await page.getByRole("button", { name: "Copy the answer" }).waitFor();
+    const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+    const { listens, speaks } = await (await fetch(`${GATEWAY}/api/speech`, { headers })).json();
+    assert.deepEqual([listens, speaks], [false, false]);
+    for (const name of ["Dictate", "Read aloud"]) assert.equal(await page.getByRole("button", { name }).count(), 0);
+    const refused = await fetch(`${GATEWAY}/api/speech/speak`, { method: "POST", headers, body: JSON.stringify({ text: "x" }) });
+    assert.equal(refused.status, 400);
+    assert.match((await refused.json()).error.message, /set `speech` in the config/);
+  },
+
+  /** What is said stands in the field; an answer is read aloud. */
+  async voice() {
+    // Who says no gets one sentence.
+    const refusing = await open();
+    await signIn(refusing);
+    await refusing.getByRole("button", { name: "Dictate" }).click();
+    await refusing.getByRole("alert").getByText("This browser does not let the page hear the microphone").waitFor();
+    await refusing.close();
+
+    const page = await open({ permissions: ["microphone"] });
+    const loaded = [];
+    page.on("request", (request) => loaded.push(new URL(request.url()).pathname));
+    await signIn(page);
+    await ready(page);
+    await page.getByRole("button", { name: "Dictate" }).waitFor();
+    assert(!loaded.includes("/voice.js"), String(loaded));
+    const field = page.getByRole("textbox", { name: "Message" });
+    await field.fill("Words");
+    await page.getByRole("button", { name: "Dictate" }).click();
+    const end = page.getByRole("button", { name: "End the recording" });
+    await end.waitFor();
+    await check(page, "recording");
+    await end.click();
+    await eventually("the words are in the field", async () => (await field.inputValue()) === "Words RIFFfrom the microphone");
+    await field.fill("");
+
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").waitFor();
+    await idle(page);
+    const spoken = page.waitForResponse((response) => response.url().endsWith("/api/speech/speak"));
+    await page.getByRole("button", { name: "Read aloud" }).click();
+    assert.equal((await spoken).headers()["content-type"], "audio/wav");
+    // It has been played when the button is back.
+    await page.getByRole("button", { name: "Read aloud" }).waitFor();
+    await check(page, "read-aloud");
+    assert.equal(await page.getByRole("alert").count(), 0);
+
+    // What is too long says so.
+    await say(page, "please show formulas");
+    await messages(page).getByText("The end.").waitFor();
+    await idle(page);
+    await page.getByRole("button", { name: "Read aloud" }).last().click();
+    await page.getByRole("alert").getByText(/at most 200 are spoken/).waitFor();
+    assert.deepEqual(page.foreign, []);
   },
 
   /** A browser that is closed is notified when a call needs an approval and when a turn ends. The vendor's push service, which

@@ -29,8 +29,11 @@ export async function api<T>(path: string, options: { method?: string; body?: un
 }
 
 /** Fetches what is no JSON, with the token in a header. */
-export async function fetchWithToken(path: string): Promise<Response> {
-  const response = await fetch(path, { headers: { Authorization: `Bearer ${storedToken()}` } });
+export async function fetchWithToken(path: string, options: { method?: string; headers?: Record<string, string>; body?: BodyInit } = {}): Promise<Response> {
+  const headers = { ...options.headers, Authorization: `Bearer ${storedToken()}` };
+  const response = await fetch(path, { ...options, headers }).catch(() => {
+    throw new RequestError("offline", "the gateway cannot be reached");
+  });
   if (!response.ok) {
     const body = await response.json().catch(() => null);
     throw new Error(body?.error?.message ?? `the gateway answered ${response.status}`);

@@ -4,7 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons";
 import { Offered, offered } from "./commands";
 import type { Attachment, Command } from "./protocol";
+import { useSpeech } from "./speech";
 import { visible } from "./text";
+import { Dictate } from "./voice-buttons";
 
 /** Most pictures of a message, and most other files. */
 const MOST_FILES = 8;
@@ -36,6 +38,7 @@ export function Composer({ busy, commands, draft, onSend, onStop }: Props) {
   const [error, setError] = useState("");
   /** The number of the command that is chosen; -1 before one is, and null if none are to be shown. */
   const [chosen, setChosen] = useState<number | null>(-1);
+  const { listens } = useSpeech();
   const area = useRef<HTMLTextAreaElement>(null);
   const files = useRef<HTMLInputElement>(null);
 
@@ -161,6 +164,15 @@ export function Composer({ busy, commands, draft, onSend, onStop }: Props) {
         <button type="button" class="icon-button" aria-label="Attach files" onClick={() => files.current?.click()}>
           <Icon name="picture" />
         </button>
+        {listens && (
+          <Dictate
+            onText={(said) => {
+              setText((before) => (before.trim() ? `${before.trimEnd()} ${said}` : said));
+              area.current?.focus();
+            }}
+            onError={setError}
+          />
+        )}
         <textarea
           ref={area}
           rows={1}

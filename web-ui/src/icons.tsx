@@ -35,6 +35,8 @@ const PATHS: Record<string, string> = {
   play: "M8 6l10 6-10 6z",
   pause: "M9 6v12M15 6v12",
   trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13",
+  microphone: "M12 4a3 3 0 0 1 3 3v5a3 3 0 0 1-6 0V7a3 3 0 0 1 3-3zM6 11a6 6 0 0 0 12 0M12 17v3",
+  speaker: "M5 10v4h3l4 4V6l-4 4zM16 9a4 4 0 0 1 0 6",
   refresh: "M5 12a7 7 0 0 1 12-5l2 2M19 5v4h-4M19 12a7 7 0 0 1-12 5l-2-2M5 19v-4h4",
 };
 

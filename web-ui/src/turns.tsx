@@ -6,7 +6,9 @@ import { Icon } from "./icons";
 import { Picture } from "./parts";
 import type { Branch, ImageBlock, Row } from "./protocol";
 import { blocksOf } from "./session";
+import { useSpeech } from "./speech";
 import { count, money, visible } from "./text";
+import { ReadAloud } from "./voice-buttons";
 
 /** The branches at a place of a session, of which one is shown. */
 export interface Fork {
@@ -150,6 +152,7 @@ interface FootProps {
 export function Foot({ answers, isFree, onRetry }: FootProps) {
   const [isSent, setSent] = useState(false);
   const [error, setError] = useState("");
+  const { speaks } = useSpeech();
   const last = answers.at(-1);
   if (!last) return null;
   const used = { input: 0, output: 0, cost: 0, isUnpriced: false };
@@ -170,6 +173,7 @@ export function Foot({ answers, isFree, onRetry }: FootProps) {
   return (
     <div class="under">
       {last.content && <Copy label="Copy the answer" text={last.content} />}
+      {speaks && last.content && <ReadAloud text={last.content} />}
       {isFree && onRetry && (
         <button
           type="button"

@@ -33,6 +33,7 @@ mod servers;
 mod sessions;
 mod setup;
 mod socket;
+mod speech;
 mod strangers;
 mod tools;
 mod views;
@@ -203,6 +204,7 @@ impl Server {
             .merge(memory::routes())
             .merge(tools::routes())
             .merge(push::routes())
+            .merge(speech::routes())
             .merge(schedule::routes(Arc::clone(&self.delivery)))
             .merge(crate::usage::routes(Arc::clone(&self.counting)))
             .route("/v1/responses", post(openai::create))

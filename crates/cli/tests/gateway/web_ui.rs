@@ -649,6 +649,40 @@ fn the_page_notifies_a_browser_that_is_closed() {
 }
 
 #[test]
+fn the_page_takes_dictation_and_reads_answers_aloud() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    // Without anybody who listens and speaks there are no buttons.
+    page.script("no-voice", &gateway);
+    gateway.stop();
+    let directory = page.bench.home.state_directory();
+    let (tone, spoken) = (directory.join("tone.wav"), directory.join("spoken.txt"));
+    let samples = [0u8; 1_600];
+    let head = |bytes: usize| u32::try_from(bytes).unwrap().to_le_bytes();
+    let wave = [
+        b"RIFF".as_slice(),
+        &head(36 + samples.len()),
+        b"WAVEfmt \x10\0\0\0\x01\0\x01\0\x80\x3e\0\0\0\x7d\0\0\x02\0\x10\0data",
+        &head(samples.len()),
+        &samples,
+    ];
+    std::fs::write(&tone, wave.concat()).unwrap();
+    page.bench.configure(|config| {
+        // It hears how the file begins, and that something is in it.
+        let listen = "head -c 4 \"$MYCLAW_AUDIO_FILE\" | tr '\\n' ' '; test $(wc -c < \"$MYCLAW_AUDIO_FILE\") -gt 100 && echo 'from the microphone'";
+        config["transcription"] = json!({"command": listen});
+        let speak = format!("cat > '{}'; cat '{}'", spoken.display(), tone.display());
+        config["speech"] = json!({"command": speak, "maxChars": 200});
+    });
+    let gateway = page.bench.start();
+    if page.script("voice", &gateway) {
+        assert_eq!(std::fs::read_to_string(&spoken).unwrap().trim(), "Good morning.");
+    }
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
 fn the_page_lets_devices_in_and_revokes_them() {
     let page = Page::new();
     page.bench.configure(|config| config["gateway"]["allowedHosts"] = json!(["claw.example.org"]));

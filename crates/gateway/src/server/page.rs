@@ -20,7 +20,7 @@ use ring::digest::{SHA256, digest};
 
 /// What the page may do. Styles and scripts come from their own files, pictures also from the session.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
-                      img-src 'self' data: blob:; manifest-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; \
+                      img-src 'self' data: blob:; media-src blob:; manifest-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types dompurify worker";
 /// What the frame may do that draws diagrams: run its script. It is a stranger to the page, and connects to nothing.
 const FRAME_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; \
@@ -60,7 +60,7 @@ macro_rules! script {
     };
 }
 
-static FILES: [File; 20] = [
+static FILES: [File; 21] = [
     file!("/", "index.html", "text/html; charset=utf-8"),
     script!("app.js"),
     // These load when they are used.
@@ -71,6 +71,7 @@ static FILES: [File; 20] = [
     script!("math.js"),
     script!("more-pages.js"),
     script!("usage.js"),
+    script!("voice.js"),
     // What shows notifications.
     script!("worker.js"),
     // The frame that draws diagrams.
