@@ -1515,6 +1515,43 @@ const scenarios = {
     assert.deepEqual([...page.foreign, ...other.foreign], []);
   },
 
+  /** What works on the machine, in the gateway and in a terminal: what it does; it is answered, opened and stopped here. */
+  async running() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/running");
+    const card = (name) => page.getByRole("article", { name, exact: true });
+    await card("desk").getByText("works", { exact: true }).waitFor();
+    await card("desk").getByText(/waits for/).waitFor();
+    await enter(page, "garden");
+    await say(page, "please write");
+    await page.getByRole("button", { name: "Allow once" }).waitFor();
+    await page.goto(`${GATEWAY}/#/running`);
+    await card("garden").getByText("asks", { exact: true }).waitFor();
+    await card("garden").getByText(/notes\.md/).first().waitFor();
+    await check(page, "running");
+    const question = card("garden").getByRole("group", { name: "question about write" });
+    await question.getByRole("button", { name: "Allow once" }).click();
+    await card("garden").waitFor({ state: "detached" });
+    await card("desk").getByRole("button", { name: "Stop" }).click();
+    await card("desk").waitFor({ state: "detached" });
+    await page.getByRole("heading", { name: "Nothing works at this moment" }).waitFor();
+    // What is over cannot be stopped.
+    const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+    const refused = await fetch(`${GATEWAY}/api/running/stop`, { method: "POST", headers, body: JSON.stringify({ session: "desk" }) });
+    assert.equal(refused.status, 404);
+    assert.match((await refused.json()).error.message, /does nothing at this moment/);
+    // One that works is opened from here.
+    await enter(page, "attic");
+    await say(page, "please take long");
+    await messages(page).getByText("word word").waitFor();
+    await page.goto(`${GATEWAY}/#/running`);
+    await card("attic").getByRole("button", { name: "Open" }).click();
+    await messages(page).getByText("word word").waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await idle(page);
+    assert.deepEqual(page.foreign, []);
+  },
+
   /** Where nobody listens and speaks, nothing offers it. */
   async "no-voice"() {
     const page = await open();

@@ -5,6 +5,7 @@ export { ChannelsPage } from "./channels";
 export { DevicesPage } from "./devices";
 export { LogsPage } from "./logs";
 export { MemoryPage } from "./memory";
+export { RunningPage } from "./running";
 export { SchedulesPage } from "./schedules";
 export { Setup } from "./setup";
 export { StatusPage } from "./status";

@@ -14,6 +14,7 @@ interface PageOf {
 /** By the word in the address. The chat and the gateway's state are made by the frame. */
 export const PAGES: Record<string, PageOf> = {
   s: { name: "Chat", icon: "chat" },
+  running: { name: "Running", icon: "play", page: later(() => import("./more-pages").then((file) => file.RunningPage)) },
   usage: { name: "Usage", icon: "usage", page: later(() => import("./usage").then((file) => file.UsagePage)) },
   memory: { name: "Memory", icon: "memory", page: later(() => import("./more-pages").then((file) => file.MemoryPage)) },
   schedules: { name: "Schedules", icon: "clock", page: later(() => import("./more-pages").then((file) => file.SchedulesPage)) },

@@ -128,7 +128,7 @@ function Code({ text, label }: { text: string; label: string }) {
 }
 
 /** What a call does, in one line. */
-function brief(args: unknown): string {
+export function brief(args: unknown): string {
   if (typeof args === "string") return args.slice(0, 200);
   if (!args || typeof args !== "object") return "";
   const fields = args as Record<string, unknown>;

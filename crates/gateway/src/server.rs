@@ -26,6 +26,7 @@ mod page;
 mod push;
 pub(crate) mod request;
 mod rest;
+mod running;
 mod schedule;
 mod scope;
 mod security;
@@ -203,6 +204,7 @@ impl Server {
             .merge(servers::routes())
             .merge(memory::routes())
             .merge(tools::routes())
+            .merge(running::routes())
             .merge(push::routes())
             .merge(speech::routes())
             .merge(schedule::routes(Arc::clone(&self.delivery)))

@@ -683,6 +683,22 @@ fn the_page_takes_dictation_and_reads_answers_aloud() {
 }
 
 #[test]
+fn the_page_shows_answers_and_stops_what_runs() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    let notes = page.bench.home.workspace().join("notes.md");
+    let mut command = page.bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    // A turn of another process.
+    let other = command.args(["run", "--session", "desk", "please take long"]);
+    let other = RunningChild::spawn(other);
+    if page.script("running", &gateway) {
+        assert_eq!(std::fs::read_to_string(&notes).unwrap(), "first line\nsecond line\n");
+        assert_ne!(other.wait(PATIENCE).code(), Some(0));
+    }
+    gateway.stop();
+}
+
+#[test]
 fn the_page_lets_devices_in_and_revokes_them() {
     let page = Page::new();
     page.bench.configure(|config| config["gateway"]["allowedHosts"] = json!(["claw.example.org"]));

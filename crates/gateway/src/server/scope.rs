@@ -51,6 +51,8 @@ const ROUTES: &[(&str, &str, Needs)] = &[
     ("GET", "/api/push", Needs::See),
     ("POST", "/api/push", Needs::Talk),
     ("POST", "/api/push/{change}", Needs::Talk),
+    ("GET", "/api/running", Needs::See),
+    ("POST", "/api/running/{change}", Needs::Talk),
     ("GET", "/api/speech", Needs::See),
     ("POST", "/api/speech/listen", Needs::Talk),
     ("POST", "/api/speech/speak", Needs::Talk),
