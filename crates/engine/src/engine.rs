@@ -247,6 +247,7 @@ impl Engine {
                 is_active: false,
                 opening: None,
                 entering: None,
+                has_begun: false,
                 log: opened.log,
                 prompt,
                 tally: Tally::default(),

@@ -50,7 +50,8 @@ pub enum Keeper {
     #[default]
     Inbox,
     /// Its sender too, on disk. It sends the message again when neither the inbox nor the log has it, so a crash of the
-    /// machine may take it from both.
+    /// machine may take it from both. Where several machines share a session, only the process to which it was sent need
+    /// see it before the log has it; then it may be added while somebody holds the inbox.
     Sender,
 }
 

@@ -39,6 +39,12 @@ pub trait Sessions: fmt::Debug + Send + Sync {
     /// needs it.
     fn begin_turn(&self, _key: &SessionKey) {}
 
+    /// Lets the next append to a session that is open here say the same, which then costs nothing. False where that is a write
+    /// of its own.
+    fn begins_turn_with_append(&self, _key: &SessionKey) -> bool {
+        false
+    }
+
     /// Records a session that begins with this turn, so that one whose process is killed in it can be found. Blocks. A failure
     /// is left to the update at the end of the turn.
     fn enter(&self, key: &SessionKey, patch: MetaPatch) {

@@ -49,6 +49,14 @@ pub trait Spending: fmt::Debug + Send + Sync {
     /// The totals cannot be read or written.
     fn add(&self, day: &str, used: Spent) -> Result<Spent, SessionError>;
 
+    /// Adds `used` to the totals of `day` for a run that does not need them, at the latest a moment later.
+    ///
+    /// # Errors
+    /// The totals cannot be read or written.
+    fn note(&self, day: &str, used: Spent) -> Result<(), SessionError> {
+        self.add(day, used).map(drop)
+    }
+
     /// Like [`Spending::add`], or [`Spending::of`] if nothing was used, but only if that takes no longer than a few system
     /// calls; `None` otherwise, as where another run is using the totals.
     ///

@@ -6,14 +6,13 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use myclaw_store::{Cursor, Partition, Place, QueueId, Record, RecordId, StoreError, Version};
+use myclaw_store::{
+    Cursor, MAX_SCAN_BYTES, Partition, Place, QueueId, Record, RecordId, StoreError, Version,
+};
 
 use crate::Lease;
 use crate::failure::Failure;
 use crate::pool::Pool;
-
-/// Bytes of values after which a scan returns what it has.
-const MOST_SCANNED_BYTES: i64 = 64 * 1024 * 1024;
 
 /// The columns that [`record`] reads.
 pub(crate) const COLUMNS: &str = "kind, key, version, value, queue, place, entered";
@@ -59,7 +58,7 @@ pub(crate) async fn scan(
                 (&place, Type::INT8),
                 (&entered, Type::INT8),
                 (&stored(most as u64), Type::INT8),
-                (&MOST_SCANNED_BYTES, Type::INT8),
+                (&stored(MAX_SCAN_BYTES as u64), Type::INT8),
             ],
         )
         .await?;

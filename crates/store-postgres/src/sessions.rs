@@ -9,6 +9,7 @@ mod core;
 mod create;
 mod fork;
 mod inbox;
+mod kept;
 mod open;
 mod reader;
 mod search;
@@ -90,7 +91,9 @@ impl Sessions for PostgresSessions {
     }
 
     fn is_in_use(&self, key: &SessionKey) -> Result<bool, SessionError> {
-        Ok(!self.core.rows_of(key, "look for", sql::IN_USE, &[])?.is_empty())
+        // Whoever has lost it finds that out by itself.
+        let is_open_here = self.core.open_here(key).is_some_and(|here| !here.is_given_back);
+        Ok(is_open_here || !self.core.rows_of(key, "look for", sql::IN_USE, &[])?.is_empty())
     }
 
     fn inbox(&self, key: &SessionKey) -> Arc<dyn Inbox> {
@@ -104,6 +107,13 @@ impl Sessions for PostgresSessions {
 
     fn begin_turn(&self, key: &SessionKey) {
         self.enter(key, MetaPatch::default());
+    }
+
+    fn begins_turn_with_append(&self, key: &SessionKey) -> bool {
+        let here = self.core.open_here(key);
+        here.is_some_and(|here| {
+            self.core.change_open(key.as_str(), here.epoch, |here| here.begins_turn = true)
+        })
     }
 
     fn enter(&self, key: &SessionKey, patch: MetaPatch) {

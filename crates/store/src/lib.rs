@@ -49,6 +49,8 @@ pub const MAX_VALUE_BYTES: usize = 1024 * 1024;
 pub const MAX_BATCH: usize = 1_024;
 /// Most records that one scan or one claim returns.
 pub const MAX_SCAN: usize = 1_000;
+/// Bytes of values after which a scan may return what it has.
+pub const MAX_SCAN_BYTES: usize = 64 * 1024 * 1024;
 
 /// Milliseconds since the Unix epoch, for leases.
 pub type StoreClock = Arc<dyn Fn() -> u64 + Send + Sync>;
@@ -71,8 +73,8 @@ pub trait Store: Send + Sync + 'static {
     /// The store cannot be read.
     fn get(&self, id: RecordId) -> BoxFuture<'_, Result<Option<Record>, StoreError>>;
 
-    /// The records of a queue in their order, from the first after `after` on; at most `most`. Fewer do not mean that the
-    /// queue has ended; none do.
+    /// The records of a queue in their order, from the first after `after` on; at most `most`. Fewer mean that the queue
+    /// has ended, unless `most` is more than [`MAX_SCAN`] or their values have more than [`MAX_SCAN_BYTES`].
     ///
     /// A scan that continues at the last record of the one before misses nothing that enters at the same or a later place:
     /// what a scan has passed is complete. A database that numbers records before they are committed has to hold back those

@@ -19,8 +19,8 @@ use serde::de::DeserializeOwned;
 
 use crate::removal::{MOST_RACES, delete};
 use crate::{
-    Blob, Commit, Cursor, MAX_VALUE_BYTES, Place, QueueId, Record, RecordId, Store, StoreError,
-    Version, Write,
+    Blob, Commit, Cursor, MAX_SCAN_BYTES, MAX_VALUE_BYTES, Place, QueueId, Record, RecordId, Store,
+    StoreError, Version, Write,
 };
 
 /// Records that are read or removed at once.
@@ -313,12 +313,15 @@ impl<R: Serialize + DeserializeOwned, K: From<String>> Records<R, K> {
 pub async fn scan(store: &dyn Store, queue: &str, most: usize) -> Result<Vec<Record>, StoreError> {
     let (mut all, mut after): (Vec<Record>, Option<Cursor>) = (Vec::new(), None);
     while all.len() < most {
-        // A store may return fewer than it is asked for, and none only at the end.
         let wanted = AT_ONCE.min(most - all.len());
         let records = store.scan(QueueId::new(queue), after, wanted).await?;
-        let Some(last) = records.last() else { break };
-        after = last.cursor();
+        let bytes: usize = records.iter().map(|record| record.value.len()).sum();
+        let is_end = records.len() < wanted && bytes <= MAX_SCAN_BYTES;
+        after = records.last().and_then(Record::cursor);
         all.extend(records);
+        if is_end {
+            break;
+        }
     }
     Ok(all)
 }

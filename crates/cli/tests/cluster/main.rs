@@ -17,6 +17,7 @@ mod audit;
 mod chaos;
 #[path = "../gateway/client.rs"]
 mod client;
+mod cost;
 mod files;
 #[path = "../gateway/fixture.rs"]
 #[expect(dead_code, reason = "the tests of one gateway use the rest")]

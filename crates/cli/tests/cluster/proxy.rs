@@ -16,8 +16,6 @@ pub(crate) enum Mark {
     Commit,
     /// Rows that are added to a log.
     Append,
-    /// Messages that are added to an inbox.
-    Inbox,
     /// A transaction about messages that only the holder of a desk may make.
     Answer,
 }
@@ -29,7 +27,6 @@ impl Mark {
             // A simple query of the protocol: `Q`, a length, the text and a zero byte.
             Self::Commit => &[b"Q\0\0\0\x0bCOMMIT\0"],
             Self::Append => &[b"WITH moved AS"],
-            Self::Inbox => &[b"INSERT INTO myclaw.inbox"],
             Self::Answer => &[b"incoming", b"desk"],
         }
     }

@@ -54,11 +54,10 @@ pub(crate) enum Fault {
     Late(Mark),
 }
 
-pub(crate) const FAULTS: [Fault; 11] = [
+pub(crate) const FAULTS: [Fault; 10] = [
     Fault::Kill,
     Fault::Late(Mark::Append),
     Fault::AtCommit,
-    Fault::Late(Mark::Inbox),
     Fault::CutOff,
     Fault::Late(Mark::Answer),
     Fault::Pause,
@@ -107,7 +106,16 @@ impl<'s> Scene<'s> {
         let machines: Vec<Machine> = proxies.iter().enumerate().map(machine).collect();
         let gateways = machines.iter().map(|machine| Some(machine.start())).collect();
         let audit = Audit::install(url);
-        Self { server, stage, model, proxies, machines, gateways, audit, cut_off: Vec::new() }
+        Self {
+            server,
+            stage,
+            model,
+            proxies,
+            machines,
+            gateways,
+            audit,
+            cut_off: Vec::new(),
+        }
     }
 
     /// Stops all nodes.

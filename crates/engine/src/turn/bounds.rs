@@ -153,7 +153,7 @@ impl Bounds {
             return None;
         }
         let (spending, day) = (Arc::clone(&self.spending), utc_day(shared.now_ms()));
-        Some(UsageRecord { spending, day, used })
+        Some(UsageRecord { spending, day, used, is_needed: has_day_limit })
     }
 
     /// Notes the outcome of [`UsageRecord::store`].
@@ -186,6 +186,8 @@ pub(super) struct UsageRecord {
     spending: Arc<dyn Spending>,
     day: String,
     used: Spent,
+    /// Whether a limit needs the totals.
+    is_needed: bool,
 }
 
 impl UsageRecord {
@@ -196,8 +198,12 @@ impl UsageRecord {
 
     /// Adds it, and returns the totals. Blocks.
     pub(super) fn store(self) -> Result<Spent, SessionError> {
-        let Self { spending, day, used } = self;
-        if used == Spent::default() { spending.of(&day) } else { spending.add(&day, used) }
+        let Self { spending, day, used, is_needed } = self;
+        match is_needed {
+            _ if used == Spent::default() => spending.of(&day),
+            true => spending.add(&day, used),
+            false => spending.note(&day, used).map(|()| Spent::default()),
+        }
     }
 }
 

@@ -109,12 +109,13 @@ impl Intake {
             let timestamp = shared.now_ms();
             let message = UserMessage { content, annotation: None, timestamp };
             let row = of_mode(shared, message_to_row(&Message::User(message)));
-            shared.log.append_user_rows(vec![row])?;
             shared.is_active = true;
+            begin_with_append(shared);
+            shared.log.append_user_rows(vec![row])?;
         }
         if is_new_session {
             enter_in_index(shared);
-        } else if !shared.is_quiet() {
+        } else if !shared.is_quiet() && !shared.has_begun {
             let (store, key) = (shared.run.store.clone(), shared.run.session_key.clone());
             shared.entering = Some(tokio::task::spawn_blocking(move || store.begin_turn(&key)));
         }
@@ -181,6 +182,7 @@ impl Intake {
             })
             .collect();
         shared.is_active |= !shared.run.quiet.hold_all(&ids);
+        begin_with_append(shared);
         shared.log.append_user_rows(rows)?;
         match durability_of(&pending, &ids) {
             // Nothing waits for the disk.
@@ -379,6 +381,14 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, RunError> {
     let done = tokio::task::spawn_blocking(work).await;
     Ok(done.map_err(|error| RunError::Internal(error.to_string()))??)
+}
+
+/// Lets the first rows of a turn say that it begins, where that costs less than saying so alone.
+fn begin_with_append(shared: &mut Shared) {
+    let is_new_session = shared.log.messages().is_empty();
+    if !is_new_session && !shared.has_begun && !shared.is_quiet() {
+        shared.has_begun = shared.run.store.begins_turn_with_append(&shared.run.session_key);
+    }
 }
 
 /// Adds a new session to the index before its first answer, so that a session whose process is killed in its first turn

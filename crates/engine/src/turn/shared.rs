@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) opening: Option<String>,
     /// Tells the index that the turn begins. Its end waits for this, so that the index hears of both in order.
     pub(crate) entering: Option<JoinHandle<()>>,
+    /// Whether the log's rows have said that the turn begins.
+    pub(crate) has_begun: bool,
 }
 
 /// The surroundings of a turn. They do not change during the turn.

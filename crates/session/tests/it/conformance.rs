@@ -422,7 +422,7 @@ fn a_message_that_is_taken_during_a_search_is_found() {
         log.push(&[user("q").into()]).unwrap();
         let inbox = subject.store.inbox(&work());
         for number in 0..200 {
-            let message = waiting(&number.to_string(), Keeper::Sender);
+            let message = waiting(&number.to_string(), Keeper::Inbox);
             inbox.push(&message).unwrap();
             let row = TranscriptMessage { id: message.id, ..user("taken") };
             std::thread::scope(|scope| {

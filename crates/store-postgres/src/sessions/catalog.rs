@@ -28,7 +28,7 @@ const AT_ONCE: i64 = 500;
 fn entry_of(listed: &str, at: i64, in_turn: bool) -> Option<SessionEntry> {
     let entry: SessionEntry = serde_json::from_str(listed).ok()?;
     let written = if in_turn { number(at) } else { 0 };
-    Some(SessionEntry { updated_at: entry.updated_at.max(written), ..entry })
+    Some(SessionEntry { updated_at: entry.updated_at.max(written), in_turn, ..entry })
 }
 
 impl PostgresSessions {
@@ -112,6 +112,7 @@ impl PostgresSessions {
         }
         let epoch: [Parameter<'_>; 1] = [(&opened.epoch, Type::INT8)];
         self.core.rows_of(key, "delete", sql::DELETE, &epoch)?;
+        self.core.kept.clear(key.as_str());
         Ok(is_listed || opened.last > 0)
     }
 }

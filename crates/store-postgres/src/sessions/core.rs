@@ -20,6 +20,7 @@ use tokio::runtime::{Handle, Runtime, RuntimeFlavor};
 use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 
+use super::kept::KeptMessages;
 use super::sql;
 use crate::failure::Failure;
 use crate::pool::{Parameter, Pool, answer};
@@ -41,14 +42,27 @@ pub(super) struct Core {
     pub(super) partition: i64,
     /// How long a lease is, in milliseconds.
     pub(super) lease_ms: i64,
-    /// The epochs of the sessions that are open here.
-    pub(super) opened: Mutex<HashMap<i64, i64>>,
+    /// The sessions that are open here, by their keys.
+    pub(super) opened: Mutex<HashMap<String, OpenHere>>,
+    /// The messages that their senders keep.
+    pub(super) kept: KeptMessages,
     /// The messages that the logs of open sessions have taken out of their inboxes, until a run settles them.
     pub(super) taken: Mutex<HashMap<String, HashSet<String>>>,
     pub(super) watchers: Mutex<Watchers>,
     handle: Handle,
     /// Shut down when this goes.
     runtime: Option<Runtime>,
+}
+
+/// A session that is open in this process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OpenHere {
+    pub(super) id: i64,
+    pub(super) epoch: i64,
+    /// Whether the next append says that a turn has begun.
+    pub(super) begins_turn: bool,
+    /// Whether the end of the turn has given it back.
+    pub(super) is_given_back: bool,
 }
 
 /// Those who watch inboxes.
@@ -105,6 +119,7 @@ impl Core {
             partition,
             lease_ms: i64::try_from(lease.as_millis()).unwrap_or(i64::MAX),
             opened: Mutex::default(),
+            kept: KeptMessages::default(),
             taken: Mutex::default(),
             watchers: Mutex::default(),
             handle: runtime.handle().clone(),
@@ -186,7 +201,12 @@ impl Core {
         let (id, listed): (i64, Option<String>) = (row.try_get(0)?, row.try_get(1)?);
         let header: Option<String> = row.try_get(2)?;
         let header = header.and_then(|header| rows::read_header(header.as_bytes()));
-        let before = listed.and_then(|listed| serde_json::from_str(&listed).ok());
+        let in_turn: bool = row.try_get(4)?;
+        let before: Option<SessionEntry> = listed.and_then(|it| serde_json::from_str(&it).ok());
+        let before = before.map(|entry| SessionEntry { in_turn, ..entry });
+        // What ends a turn also gives the session back.
+        let is_end = patch.in_turn == Some(false);
+        let owned = self.open_here(key).filter(|here| is_end && !here.is_given_back);
         let directory = header.as_ref().and_then(|header| header.directory.clone());
         let session = header.and_then(|header| header.session_id);
         let session = session.unwrap_or_else(|| new_id(key));
@@ -200,11 +220,13 @@ impl Core {
         let written: i64 = row.try_get(3)?;
         let written = if entry.in_turn { written } else { 0 };
         let at = crate::read::stored(entry.updated_at).max(written);
-        let set: [Parameter<'_>; 4] = [
+        let epoch = owned.map(|here| here.epoch);
+        let set: [Parameter<'_>; 5] = [
             (&id, Type::INT8),
             (&text, Type::TEXT),
             (&at, Type::INT8),
             (&entry.in_turn, Type::BOOL),
+            (&epoch, Type::INT8),
         ];
         let (changed, unlimited, committed) = join3(
             client.execute_typed(sql::SET_LISTED, &set),
@@ -221,8 +243,29 @@ impl Core {
             return Err(if is_undone { failure } else { Failure::lasting(failure.problem) });
         }
         client.give_back();
+        if let Some(epoch) = epoch {
+            self.change_open(key.as_str(), epoch, |here| here.is_given_back = true);
+        }
         entry.updated_at = crate::read::number(at);
         Ok(Some(entry))
+    }
+}
+
+impl Core {
+    pub(super) fn open_here(&self, key: &SessionKey) -> Option<OpenHere> {
+        self.opened.lock().get(key.as_str()).copied()
+    }
+
+    /// Changes what is known of a session, if its owner in this process still has this epoch. Returns whether it has.
+    pub(super) fn change_open(
+        &self,
+        key: &str,
+        epoch: i64,
+        change: impl FnOnce(&mut OpenHere),
+    ) -> bool {
+        let mut opened = self.opened.lock();
+        let mine = opened.get_mut(key).filter(|here| here.epoch == epoch);
+        mine.map(change).is_some()
     }
 }
 
@@ -271,7 +314,11 @@ async fn attend(core: Weak<Core>, renewed_every: Duration) {
         let Some(core) = core.upgrade() else { return };
         if renewed.elapsed() + LOOK > renewed_every {
             renewed = Instant::now();
-            let (ids, epochs): (Vec<i64>, Vec<i64>) = core.opened.lock().iter().unzip();
+            let (ids, epochs): (Vec<i64>, Vec<i64>) = {
+                let opened = core.opened.lock();
+                let owned = opened.values().filter(|here| !here.is_given_back);
+                owned.map(|here| (here.id, here.epoch)).unzip()
+            };
             if !ids.is_empty() {
                 let mine: [Parameter<'_>; 3] = [
                     (&ids, Type::INT8_ARRAY),

@@ -7,17 +7,18 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join3;
 use myclaw_files::Durability;
 use myclaw_session::{
-    EntryId, HeldInbox, Inbox, InboxCallback, InboxWatch, LockWait, QueuedMessage, SessionError,
-    SessionKey, rows,
+    EntryId, HeldInbox, Inbox, InboxCallback, InboxWatch, Keeper, LockWait, QueuedMessage,
+    SessionError, SessionKey, rows,
 };
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
 use super::core::{Core, Watcher, column, failed};
-use super::sql;
+use super::{kept, sql};
 use crate::failure::Failure;
 use crate::pool::{Lent, Parameter, answer};
-use crate::read::stored;
+use crate::read::stored as as_stored;
 
 /// Longest wait of a change for the lock. A holder writes a few rows and releases it.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -34,12 +35,20 @@ pub(super) struct PostgresInbox {
 struct Held {
     core: Arc<Core>,
     key: SessionKey,
+    /// Keeps other holders of this process away. Readers need none.
+    turn: Option<OwnedSemaphorePermit>,
+    /// What the database has; `None` if nothing waited there a moment ago.
+    stored: Option<Stored>,
+    has_news: bool,
+}
+
+/// The lock of an inbox in the database.
+struct Stored {
     mailbox: i64,
-    /// The connection with the lock; `None` while this is dropped.
-    lock: Option<Lent>,
+    /// The connection with the lock.
+    lock: Lent,
     /// The bodies of the messages, which came with the lock, until they are changed.
     bodies: Option<Vec<String>>,
-    has_news: bool,
 }
 
 #[derive(Debug)]
@@ -66,8 +75,49 @@ impl PostgresInbox {
         Self { core: Arc::clone(core), key: key.clone() }
     }
 
-    /// Takes the lock; `None` if there is no such inbox.
+    /// Holds the inbox; `None` if there is no such inbox, and nothing is kept for it.
     fn take(&self, wait: LockWait, sharing: Sharing) -> Result<Option<Held>, SessionError> {
+        let turn = match sharing {
+            Sharing::Alone => Some(self.turn(wait)?),
+            Sharing::WithReaders => None,
+        };
+        let key = self.key.as_str();
+        let stored = match turn.is_some() && self.core.kept.were_all(key) {
+            true => None,
+            false => self.take_stored(wait, sharing)?,
+        };
+        let has_some = stored.is_some() || self.core.kept.bytes(key) > 0;
+        Ok(has_some.then(|| self.held(turn, stored)))
+    }
+
+    fn held(&self, turn: Option<OwnedSemaphorePermit>, stored: Option<Stored>) -> Held {
+        Held { core: Arc::clone(&self.core), key: self.key.clone(), turn, stored, has_news: false }
+    }
+
+    /// Waits for the other holders of this process.
+    fn turn(&self, wait: LockWait) -> Result<OwnedSemaphorePermit, SessionError> {
+        let (began, turn) = (Instant::now(), self.core.kept.turn(self.key.as_str()));
+        if let Ok(permit) = Arc::clone(&turn).try_acquire_owned() {
+            return Ok(permit);
+        }
+        let LockWait::Until(longest) = wait else { return Err(self.locked(Duration::ZERO)) };
+        let waiting = async { tokio::time::timeout(longest, turn.acquire_owned()).await };
+        // Nobody closes the semaphore.
+        let permit = self.core.run(waiting).ok().and_then(Result::ok);
+        permit.ok_or_else(|| self.locked(began.elapsed()))
+    }
+
+    fn locked(&self, waited: Duration) -> SessionError {
+        let path = self.core.place(&self.key).with_extension("inbox");
+        SessionError::Locked { path, process_id: None, waited }
+    }
+
+    /// Takes the lock in the database; `None` if there is no such inbox.
+    fn take_stored(
+        &self,
+        wait: LockWait,
+        sharing: Sharing,
+    ) -> Result<Option<Stored>, SessionError> {
         let core = &self.core;
         let began = Instant::now();
         let taken = core.run(async {
@@ -81,19 +131,36 @@ impl PostgresInbox {
         });
         match taken.map_err(|error| failed("hold the inbox of", error))? {
             Locking::Missing => Ok(None),
-            Locking::Taken(mailbox, bodies, lock) => Ok(Some(Held {
-                core: Arc::clone(core),
-                key: self.key.clone(),
-                mailbox,
-                lock: Some(*lock),
-                bodies: Some(bodies),
-                has_news: false,
-            })),
-            Locking::Busy => {
-                let path = core.place(&self.key).with_extension("inbox");
-                Err(SessionError::Locked { path, process_id: None, waited: began.elapsed() })
+            Locking::Taken(mailbox, bodies, lock) => {
+                Ok(Some(Stored { mailbox, lock: *lock, bodies: Some(bodies) }))
             }
+            Locking::Busy => Err(self.locked(began.elapsed())),
         }
+    }
+
+    /// The same, and makes the inbox if there is none.
+    fn take_or_create(&self) -> Result<Stored, SessionError> {
+        loop {
+            if let Some(stored) = self.take_stored(LockWait::Until(LONGEST_WAIT), Sharing::Alone)? {
+                return Ok(stored);
+            }
+            self.core.rows_of(&self.key, "create the inbox of", sql::ADD_MAILBOX, &[])?;
+        }
+    }
+
+    /// Tells those who watch the inbox.
+    fn notify(&self) {
+        let notified: Vec<InboxCallback> = {
+            let watchers = self.core.watchers.lock();
+            let mine = watchers.all.values().filter(|watcher| watcher.key == self.key.as_str());
+            mine.map(|watcher| Arc::clone(&watcher.notify)).collect()
+        };
+        notified.iter().for_each(|notify| notify());
+    }
+
+    fn full(&self) -> SessionError {
+        let path = self.core.place(&self.key).with_extension("inbox");
+        SessionError::InboxFull { path, limit: rows::MAX_INBOX_BYTES }
     }
 
     async fn lock(&self, wait: LockWait, sharing: Sharing) -> Result<Locking, Failure> {
@@ -145,6 +212,23 @@ impl PostgresInbox {
     }
 }
 
+impl Stored {
+    fn pending(&self, core: &Core) -> Result<Vec<QueuedMessage>, SessionError> {
+        if let Some(bodies) = &self.bodies {
+            let read = |body: &String| rows::read_queued(body.as_bytes());
+            return Ok(bodies.iter().filter_map(read).collect());
+        }
+        let mailbox: [Parameter<'_>; 1] = [(&self.mailbox, Type::INT8)];
+        let found = core.rows("read the inbox of", sql::PENDING, &mailbox)?;
+        let mut pending = Vec::with_capacity(found.len());
+        for row in &found {
+            let body: &str = column(row, 0)?;
+            pending.extend(rows::read_queued(body.as_bytes()));
+        }
+        Ok(pending)
+    }
+}
+
 impl Held {
     /// Whether the transaction that appended to the log has removed all of these messages. Says so once.
     fn are_gone(&self, ids: &[EntryId]) -> bool {
@@ -172,12 +256,8 @@ impl Inbox for PostgresInbox {
     }
 
     fn hold_or_create(&self) -> Result<Box<dyn HeldInbox>, SessionError> {
-        loop {
-            if let Some(held) = self.take(LockWait::Until(LONGEST_WAIT), Sharing::Alone)? {
-                return Ok(Box::new(held));
-            }
-            self.core.rows_of(&self.key, "create the inbox of", sql::ADD_MAILBOX, &[])?;
-        }
+        let turn = self.turn(LockWait::Until(LONGEST_WAIT))?;
+        Ok(Box::new(self.held(Some(turn), Some(self.take_or_create()?))))
     }
 
     fn pending_within(&self, wait: LockWait) -> Result<Vec<QueuedMessage>, SessionError> {
@@ -187,8 +267,36 @@ impl Inbox for PostgresInbox {
     fn bytes(&self) -> u64 {
         let found = self.core.rows_of(&self.key, "read the inbox of", sql::INBOX_BYTES, &[]);
         let bytes = found.ok().and_then(|rows| column::<i64>(rows.first()?, 0).ok());
+        let key = self.key.as_str();
+        if bytes == Some(0) {
+            self.core.kept.are_all(key);
+        }
         // Whoever reads it because there may be something gets the failure.
-        bytes.map_or(1, crate::read::number)
+        bytes.map_or(1, crate::read::number) + self.core.kept.bytes(key)
+    }
+
+    fn push(&self, message: &QueuedMessage) -> Result<(), SessionError> {
+        match message.keeper {
+            Keeper::Inbox => self.hold_or_create()?.change(std::slice::from_ref(message), &[]),
+            Keeper::Sender => self.push_once(message).map(drop),
+        }
+    }
+
+    fn push_once(&self, message: &QueuedMessage) -> Result<bool, SessionError> {
+        if message.keeper == Keeper::Sender {
+            let pushed = self.core.kept.push_once(self.key.as_str(), message);
+            let is_new = pushed.ok_or_else(|| self.full())?;
+            if is_new {
+                self.notify();
+            }
+            return Ok(is_new);
+        }
+        let mut held = self.hold_or_create()?;
+        if held.pending()?.iter().any(|waiting| waiting.id == message.id) {
+            return Ok(false);
+        }
+        held.change(std::slice::from_ref(message), &[])?;
+        Ok(true)
     }
 
     fn watch(&self, notify: InboxCallback) -> Box<dyn InboxWatch> {
@@ -203,20 +311,8 @@ impl Inbox for PostgresInbox {
 
 impl HeldInbox for Held {
     fn pending(&self) -> Result<Vec<QueuedMessage>, SessionError> {
-        if let Some(bodies) = &self.bodies {
-            return Ok(bodies
-                .iter()
-                .filter_map(|body| rows::read_queued(body.as_bytes()))
-                .collect());
-        }
-        let mailbox: [Parameter<'_>; 1] = [(&self.mailbox, Type::INT8)];
-        let found = self.core.rows("read the inbox of", sql::PENDING, &mailbox)?;
-        let mut pending = Vec::with_capacity(found.len());
-        for row in &found {
-            let body: &str = column(row, 0)?;
-            pending.extend(rows::read_queued(body.as_bytes()));
-        }
-        Ok(pending)
+        let stored = self.stored.as_ref().map_or(Ok(Vec::new()), |it| it.pending(&self.core))?;
+        Ok(kept::merged(stored, self.core.kept.of(self.key.as_str())))
     }
 
     fn write(
@@ -225,43 +321,75 @@ impl HeldInbox for Held {
         settled: &[EntryId],
         _durability: Durability,
     ) -> Result<(), SessionError> {
-        if messages.is_empty() && self.are_gone(settled) {
-            self.bodies = None;
-            return Ok(());
+        let key = self.key.as_str();
+        let (kept, others): (Vec<&QueuedMessage>, Vec<&QueuedMessage>) =
+            messages.iter().partition(|message| message.keeper == Keeper::Sender);
+        let kept: Vec<QueuedMessage> = kept.into_iter().cloned().collect();
+        let mine = self.core.kept.among(key, settled);
+        let rest: Vec<EntryId> = settled.iter().filter(|id| !mine.contains(id)).copied().collect();
+        if others.is_empty() && self.are_gone(&rest) {
+            if let Some(stored) = &mut self.stored {
+                stored.bodies = None;
+            }
+        } else if !others.is_empty() || !rest.is_empty() {
+            self.write_stored(&others, &rest)?;
         }
-        let path = || self.core.place(&self.key).with_extension("inbox");
-        let encode = |message: &QueuedMessage| {
-            serde_json::to_string(message)
-                .map_err(|source| SessionError::Encode { path: path(), source })
-        };
-        let bodies: Vec<String> = messages.iter().map(encode).collect::<Result<_, _>>()?;
-        let more: usize = bodies.iter().map(String::len).sum();
-        let Some(room) = rows::MAX_INBOX_BYTES.checked_sub(more as u64) else {
-            return Err(SessionError::InboxFull { path: path(), limit: rows::MAX_INBOX_BYTES });
-        };
-        let room = stored(room);
-        let ids: Vec<&str> = messages.iter().map(|message| message.id.as_str()).collect();
-        let settled: Vec<&str> = settled.iter().map(EntryId::as_str).collect();
-        let parameters: [Parameter<'_>; 5] = [
-            (&self.mailbox, Type::INT8),
-            (&settled, Type::TEXT_ARRAY),
-            (&ids, Type::TEXT_ARRAY),
-            (&bodies, Type::TEXT_ARRAY),
-            (&room, Type::INT8),
-        ];
-        self.bodies = None;
-        let changed = self.core.rows("write to the inbox of", sql::CHANGE_INBOX, &parameters)?;
-        if !messages.is_empty() && changed.is_empty() {
-            return Err(SessionError::InboxFull { path: path(), limit: rows::MAX_INBOX_BYTES });
+        if !self.core.kept.change(self.key.as_str(), &mine, &kept) {
+            return Err(self.inbox().full());
         }
         self.has_news |= !messages.is_empty();
         Ok(())
     }
 }
 
+impl Held {
+    fn inbox(&self) -> PostgresInbox {
+        PostgresInbox::new(&self.core, &self.key)
+    }
+
+    /// Adds and settles messages in the database.
+    fn write_stored(
+        &mut self,
+        messages: &[&QueuedMessage],
+        settled: &[EntryId],
+    ) -> Result<(), SessionError> {
+        let inbox = self.inbox();
+        let stored = match &mut self.stored {
+            Some(stored) => stored,
+            none => none.insert(inbox.take_or_create()?),
+        };
+        let path = || self.core.place(&self.key).with_extension("inbox");
+        let encode = |message: &QueuedMessage| {
+            serde_json::to_string(message)
+                .map_err(|source| SessionError::Encode { path: path(), source })
+        };
+        let bodies: Vec<String> = messages.iter().copied().map(encode).collect::<Result<_, _>>()?;
+        let more: usize = bodies.iter().map(String::len).sum();
+        let Some(room) = rows::MAX_INBOX_BYTES.checked_sub(more as u64) else {
+            return Err(inbox.full());
+        };
+        let room = as_stored(room);
+        let ids: Vec<&str> = messages.iter().map(|message| message.id.as_str()).collect();
+        let settled: Vec<&str> = settled.iter().map(EntryId::as_str).collect();
+        let parameters: [Parameter<'_>; 5] = [
+            (&stored.mailbox, Type::INT8),
+            (&settled, Type::TEXT_ARRAY),
+            (&ids, Type::TEXT_ARRAY),
+            (&bodies, Type::TEXT_ARRAY),
+            (&room, Type::INT8),
+        ];
+        stored.bodies = None;
+        let changed = self.core.rows("write to the inbox of", sql::CHANGE_INBOX, &parameters)?;
+        if !messages.is_empty() && changed.is_empty() {
+            return Err(inbox.full());
+        }
+        Ok(())
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
-        if let Some(lock) = self.lock.take() {
+        if let Some(Stored { lock, .. }) = self.stored.take() {
             // Where this fails the connection is closed, which ends the lock too.
             self.core.run(async {
                 if answer(lock.batch_execute("ROLLBACK")).await.is_ok() {
@@ -269,14 +397,11 @@ impl Drop for Held {
                 }
             });
         }
+        drop(self.turn.take());
+        self.core.kept.tidy_up(self.key.as_str());
         if self.has_news {
             // Those who are notified find the inbox free.
-            let notified: Vec<InboxCallback> = {
-                let watchers = self.core.watchers.lock();
-                let mine = watchers.all.values().filter(|watcher| watcher.key == self.key.as_str());
-                mine.map(|watcher| Arc::clone(&watcher.notify)).collect()
-            };
-            notified.iter().for_each(|notify| notify());
+            self.inbox().notify();
         }
     }
 }

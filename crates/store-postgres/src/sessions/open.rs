@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use myclaw_files::{hex, now_ms};
 use myclaw_session::{
-    Entry, Epoch, LockWait, LogEnd, OpenSession, SessionError, SessionKey, SyncHandle, TAKEN_IDS,
-    Tail, TailLimit, rows,
+    Entry, EntryId, Epoch, LockWait, LogEnd, MetaPatch, OpenSession, SessionError, SessionKey,
+    SyncHandle, TAKEN_IDS, Tail, TailLimit, rows,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio_postgres::types::Type;
 
-use super::core::{Core, column, now};
+use super::core::{Core, OpenHere, column, now};
 use super::reader::PostgresReader;
 use super::{sql, text_of};
 use crate::pool::Parameter;
@@ -64,7 +64,8 @@ impl Opened {
             let taken = core.rows_of(key, "open", sql::TAKE, &named)?;
             if let Some(row) = taken.first() {
                 let (id, epoch, last) = (column(row, 0)?, column(row, 1)?, column(row, 2)?);
-                core.opened.lock().insert(id, epoch);
+                let here = OpenHere { id, epoch, begins_turn: false, is_given_back: false };
+                core.opened.lock().insert(key.as_str().to_owned(), here);
                 let opened = Self {
                     core: Arc::clone(core),
                     key: key.clone(),
@@ -104,6 +105,12 @@ impl Opened {
 
     pub(super) fn core(&self) -> &Core {
         &self.core
+    }
+
+    /// The messages among those that an append takes in that are not in the database.
+    fn kept_of(&self, taken: &[String]) -> Vec<EntryId> {
+        let kept = self.core.kept.of(self.key.as_str()).into_iter().map(|message| message.id);
+        kept.filter(|id| taken.iter().any(|taken| taken == id.as_str())).collect()
     }
 
     fn fenced(&self) -> SessionError {
@@ -208,20 +215,40 @@ impl OpenSession for Opened {
         ];
         parameters.extend(columns.parameters());
         let taken = taken_by(entries);
+        let kept = self.kept_of(&taken);
+        let kept_ids: Vec<&str> = kept.iter().map(EntryId::as_str).collect();
+        let here = self.core.open_here(&self.key).filter(|here| here.epoch == self.epoch);
+        let begins_turn = here.is_some_and(|here| here.begins_turn);
+        let again = here.filter(|here| here.is_given_back).map(|_| self.core.lease_ms);
         parameters.push((&taken, Type::TEXT_ARRAY));
+        parameters.push((&kept_ids, Type::TEXT_ARRAY));
+        parameters.push((&begins_turn, Type::BOOL));
+        parameters.push((&again, Type::INT8));
         let appended = self.core.rows("append to", sql::APPEND, &parameters)?;
-        if appended.is_empty() {
+        let is_listed = appended.first().map(|row| column::<bool>(row, 0)).transpose()?;
+        if is_listed.is_none() {
             // Refused; or this is a second attempt after one that had no answer. Under this epoch nobody else appends.
             let mine: [Parameter<'_>; 2] = [(&self.id, Type::INT8), (&self.epoch, Type::INT8)];
             let rows = self.core.rows("append to", sql::END, &mine)?;
             let last: Option<i64> = rows.first().map(|row| column(row, 0)).transpose()?;
             if last != Some(self.last + count) {
+                // Somebody else has the session, or has taken in what is kept for it.
+                self.core.kept.clear(self.key.as_str());
                 return Err(self.fenced());
             }
         }
+        self.core.change_open(self.key.as_str(), self.epoch, |here| {
+            (here.begins_turn, here.is_given_back) = (false, false);
+        });
         if !taken.is_empty() {
             let key = self.key.as_str().to_owned();
+            self.core.kept.change(&key, &kept, &[]);
             self.core.taken.lock().entry(key).or_default().extend(taken);
+        }
+        if begins_turn && is_listed != Some(true) {
+            // A failure is left to the update at the end of the turn.
+            let patch = MetaPatch { in_turn: Some(true), ..MetaPatch::default() };
+            drop(self.core.record(&self.key, &patch));
         }
         self.last += count;
         self.end = self.end.behind(entries.len());
@@ -243,10 +270,16 @@ impl OpenSession for Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        self.core.opened.lock().remove(&self.id);
+        let here = self.core.open_here(&self.key).filter(|here| here.epoch == self.epoch);
+        if here.is_some() {
+            self.core.opened.lock().remove(self.key.as_str());
+        }
         self.core.taken.lock().remove(self.key.as_str());
+        self.core.kept.tidy_up(self.key.as_str());
         let mine: [Parameter<'_>; 2] = [(&self.id, Type::INT8), (&self.epoch, Type::INT8)];
-        // Where this fails, the lease ends by itself.
-        drop(self.core.rows("close", sql::RELEASE, &mine));
+        if here.is_none_or(|here| !here.is_given_back) {
+            // Where this fails, the lease ends by itself.
+            drop(self.core.rows("close", sql::RELEASE, &mine));
+        }
     }
 }

@@ -27,13 +27,18 @@ pub(super) const RENEW: &str = "
     FROM unnest($1::bigint[], $2::bigint[]) AS mine (id, epoch)
     WHERE session.id = mine.id AND session.epoch = mine.epoch";
 
-/// Appends entries to session `$1` under epoch `$2`, behind `$3` of them. They take the messages `$10` out of the inbox.
+/// Appends entries to session `$1` under epoch `$2`, behind `$3` of them. They take the messages `$10` out of the inbox, unless
+/// the log has one of `$11`, which wait elsewhere. `$12` says that a turn begins, and `$13` for how many milliseconds the owner
+/// has the session again, if it was given back. Also says whether the session is listed.
 pub(super) const APPEND: &str = "
     WITH moved AS (
         UPDATE myclaw.session SET last_seq = last_seq + $4, header = coalesce(header, $5), written_at = $6,
-            listed_at = CASE WHEN in_turn THEN greatest(listed_at, $6) ELSE listed_at END
+            listed_at = CASE WHEN in_turn OR ($12 AND listed IS NOT NULL) THEN greatest(listed_at, $6) ELSE listed_at END,
+            in_turn = in_turn OR ($12 AND listed IS NOT NULL),
+            lease_until = coalesce(clock_timestamp() + $13 * interval '1 millisecond', lease_until)
         WHERE id = $1 AND epoch = $2 AND last_seq = $3
-        RETURNING id
+            AND NOT EXISTS (SELECT FROM myclaw.taken WHERE session = $1 AND taken.id = ANY ($11))
+        RETURNING id, listed IS NOT NULL AS is_listed
     ), taken AS (
         INSERT INTO myclaw.taken (session, id)
         SELECT moved.id, message.id FROM moved, unnest($10::text[]) AS message (id) ON CONFLICT DO NOTHING
@@ -45,7 +50,7 @@ pub(super) const APPEND: &str = "
     INSERT INTO myclaw.entry (session, seq, id, kind, body)
     SELECT moved.id, $3 + new.number, new.id, new.kind, new.body
     FROM moved, unnest($7::text[], $8::text[], $9::text[]) WITH ORDINALITY AS new (id, kind, body, number)
-    RETURNING seq";
+    RETURNING (SELECT is_listed FROM moved)";
 pub(super) const END: &str = "SELECT last_seq FROM myclaw.session WHERE id = $1 AND epoch = $2";
 /// What was written of a session that was never finished.
 pub(super) const CLEAR_UNFINISHED: &str =
@@ -113,9 +118,13 @@ pub(super) const UNLIST: &str = "
     UPDATE myclaw.session SET listed = NULL, listed_at = NULL, in_turn = false WHERE partition = $1 AND key = $2";
 /// The entry in the list, of which a change begins.
 pub(super) const LOCK_LISTED: &str = "
-    SELECT id, listed, header, written_at FROM myclaw.session WHERE partition = $1 AND key = $2 FOR UPDATE";
+    SELECT id, listed, header, written_at, in_turn FROM myclaw.session WHERE partition = $1 AND key = $2 FOR UPDATE";
+/// Changes it. The owner with the epoch `$5` gives the session back.
 pub(super) const SET_LISTED: &str = "
-    UPDATE myclaw.session SET listed = $2, listed_at = $3, in_turn = $4 WHERE id = $1";
+    UPDATE myclaw.session SET listed = $2, listed_at = $3, in_turn = $4,
+        lease_until = CASE WHEN epoch = $5 THEN '-infinity' ELSE lease_until END,
+        owner = CASE WHEN epoch = $5 THEN NULL ELSE owner END
+    WHERE id = $1";
 /// Deletes a session that its owner has, with what waits for it.
 pub(super) const DELETE: &str = "
     WITH gone AS (DELETE FROM myclaw.mailbox WHERE partition = $1 AND key = $2)

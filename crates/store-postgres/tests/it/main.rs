@@ -6,6 +6,7 @@
 mod catalog;
 mod conformance;
 mod faults;
+mod kept_messages;
 mod pooler;
 mod proxy;
 mod refusals;

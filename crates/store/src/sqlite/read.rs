@@ -6,10 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::sync::{mpsc, oneshot};
 
 use super::schema::{APPLICATION, failed, open_for_reading};
-use crate::{Cursor, Partition, Place, QueueId, Record, RecordId, StoreError, Version};
-
-/// Bytes of values after which a scan returns what it has.
-const MOST_SCANNED_BYTES: usize = 64 * 1024 * 1024;
+use crate::{
+    Cursor, MAX_SCAN_BYTES, Partition, Place, QueueId, Record, RecordId, StoreError, Version,
+};
 
 /// The columns that [`record`] reads.
 pub(super) const COLUMNS: &str = "partition, kind, key, version, value, queue, place, entered";
@@ -113,7 +112,7 @@ fn scan(
         let record = record(row)?;
         bytes += record.value.len();
         found.push(record);
-        if bytes > MOST_SCANNED_BYTES {
+        if bytes > MAX_SCAN_BYTES {
             break;
         }
     }
