@@ -5,6 +5,7 @@
 //! the database, and expect that the same run notices.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -119,12 +120,13 @@ fn run(mut scene: Scene<'_>, faults: &[Fault], settled: Duration) -> Vec<String>
     eprintln!("seed {}, {} faults", seed(), faults.len());
     let mut random = Random::new(seed());
     let clients = Clients::default();
-    let machines = std::mem::take(&mut scene.machines);
+    let (machines, chats) = (std::mem::take(&mut scene.machines), Arc::clone(&scene.chats));
     thread::scope(|scope| {
         for session in 0..SESSIONS {
             let (machines, clients) = (&machines, &clients);
             scope.spawn(move || talk(machines, session, clients));
         }
+        scope.spawn(|| chats.write(&clients));
         // A fault that panics must not leave the clients waiting.
         let over = Over(&clients.is_over);
         for (number, fault) in faults.iter().enumerate() {
@@ -140,12 +142,14 @@ fn run(mut scene: Scene<'_>, faults: &[Fault], settled: Duration) -> Vec<String>
     });
     let promised = clients.promised.into_inner();
     let mut problems = settle(&promised, &machines, settled);
+    problems.extend(chats.settle(&machines[0], settled));
     if !problems.is_empty() && settled == SETTLED {
         machines.iter().for_each(show_log);
     }
     scene.stop();
     let logs = exported(&machines[0]);
     problems.extend(promised.keys().flat_map(|number| count_rows(&logs, *number)));
+    problems.extend(chats.missing_rows(&logs));
     problems.extend(scene.audit.violations());
     problems.extend(scene.late_tools(&machines));
     if promised.len() < faults.len() {

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 mod audit;
 mod chaos;
+mod chats;
 #[path = "../gateway/client.rs"]
 mod client;
 mod cost;

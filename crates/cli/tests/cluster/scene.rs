@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use super::audit::Audit;
 use super::chaos::Clients;
+use super::chats::Chats;
 use super::proxy::{Fate, Mark, Proxy};
 use super::stage::{Stage, last_beats};
 use super::*;
@@ -81,6 +82,7 @@ pub(crate) struct Scene<'s> {
     server: &'s PostgresServer,
     stage: Arc<Stage>,
     pub(crate) model: ModelServer,
+    pub(crate) chats: Arc<Chats>,
     pub(crate) proxies: Vec<Proxy>,
     pub(crate) machines: Vec<Machine>,
     gateways: Vec<Option<Gateway>>,
@@ -91,7 +93,7 @@ pub(crate) struct Scene<'s> {
 impl<'s> Scene<'s> {
     pub(crate) fn new(server: &'s PostgresServer, url: &str) -> Self {
         let stage = Arc::new(Stage::default());
-        let model = stage.model();
+        let (model, chats) = (stage.model(), Arc::new(Chats::start()));
         let proxies: Vec<Proxy> = (0..NODES).map(|_| Proxy::start(server.port())).collect();
         let machine = |(number, proxy): (usize, &Proxy)| {
             let url = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port));
@@ -100,6 +102,7 @@ impl<'s> Scene<'s> {
             machine.configure(&name, &model, |config| {
                 let key = format!("key-{number}");
                 config["provider"]["authProfiles"] = json!([{"id": "primary", "apiKey": key}]);
+                config["channels"] = chats.config();
             });
             machine
         };
@@ -110,6 +113,7 @@ impl<'s> Scene<'s> {
             server,
             stage,
             model,
+            chats,
             proxies,
             machines,
             gateways,

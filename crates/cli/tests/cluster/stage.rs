@@ -56,7 +56,9 @@ impl Stage {
             .collect();
         let is_for_tool = |word: &&str| word[1..].parse::<u64>().unwrap().is_multiple_of(PER_TOOL);
         let wants_tool = self.wants_tools.load(Ordering::SeqCst) || words.iter().any(is_for_tool);
-        if wants_tool && !new.contains("tool_result") {
+        // Those of chats do not say where they are.
+        let may_use_tool = new.contains(" in s") && !new.contains("tool_result");
+        if wants_tool && may_use_tool {
             *self.with_tool.lock() = Some(node);
             let session = new.split(" in ").nth(1).and_then(|rest| rest.get(..2)).unwrap_or("s0");
             let beats = if is_slow { BEATS.1 } else { BEATS.0 };
