@@ -23,6 +23,8 @@ use crate::read::{number, stored};
 
 /// Entries of the list that are read at once.
 const AT_ONCE: i64 = 500;
+/// How many sessions are counted one by one.
+const MOST_COUNTED: i64 = 20_000;
 
 /// An entry of the list, from its columns.
 fn entry_of(listed: &str, at: i64, in_turn: bool) -> Option<SessionEntry> {
@@ -92,8 +94,9 @@ impl PostgresSessions {
     }
 
     fn count_listed(&self) -> Result<usize, SessionError> {
-        let partition: [Parameter<'_>; 1] = [(&self.core.partition, Type::INT8)];
-        let counted = self.core.rows("list", sql::COUNT_LISTED, &partition)?;
+        let parameters: [Parameter<'_>; 2] =
+            [(&self.core.partition, Type::INT8), (&MOST_COUNTED, Type::INT8)];
+        let counted = self.core.rows("list", sql::COUNT_LISTED, &parameters)?;
         let count: i64 = counted.first().map_or(Ok(0), |row| column(row, 0))?;
         Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }

@@ -1,4 +1,4 @@
-//! Messages that their senders keep, and turns that cost few transactions.
+//! Messages that their senders keep, turns that cost few transactions, and lists that are not counted.
 
 use myclaw_session::{
     Catalog as _, Keeper, LockWait, MetaPatch, QueuedKind, QueuedMessage, SessionError,
@@ -130,4 +130,30 @@ fn the_first_rows_of_a_turn_say_that_it_begins_and_its_end_gives_the_session_bac
     next.push(&[assistant("a").into()]).unwrap();
     assert!(two.here.is_in_use(&work()).unwrap());
     assert!(!two.here.begins_turn_with_append(&work()), "it is not open here");
+}
+
+#[test]
+fn a_long_list_is_not_counted_one_by_one() {
+    let Some(two) = Two::open() else { return };
+    two.here.record(&work(), MetaPatch::default()).outcome.unwrap();
+    let execute = |sql: &str| block_on(async { connect(&two.url).await.batch_execute(sql).await });
+    let copy = |numbers: &str| {
+        let sql = format!(
+            "INSERT INTO myclaw.session (partition, key, listed, listed_at)
+             SELECT partition, key || '-' || number, listed, listed_at
+             FROM (SELECT * FROM myclaw.session LIMIT 1) AS sample, generate_series({numbers}) AS number"
+        );
+        execute(&sql).unwrap();
+    };
+    let count = || two.here.latest(1).unwrap().1;
+    // The statistics are those of the test.
+    execute("ALTER TABLE myclaw.session SET (autovacuum_enabled = false)").unwrap();
+    copy("1, 9999");
+    assert_eq!(count(), 10_000);
+    copy("10000, 29999");
+    assert_eq!(count(), 30_000, "without statistics all are counted");
+    execute("ANALYZE myclaw.session").unwrap();
+    copy("30000, 39999");
+    let counted = count();
+    assert!((29_000..=31_000).contains(&counted), "{counted} is not what the statistics say");
 }
