@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
+use futures_util::future::{join_all, select_all};
 use myclaw_delivery::sharing::{Others, desk_of};
 use myclaw_gateway_client::{GatewayToken, Say};
 use myclaw_store::{BoxFuture, Claims};
@@ -32,6 +32,9 @@ use link::{Link, Order};
 const JOIN_TIME: Duration = Duration::from_secs(1);
 /// Longest wait for what the others answer.
 const ASK_TIME: Duration = Duration::from_secs(3);
+/// The method that may take as long as calls of a model, and the longest wait for its answer.
+pub(crate) const COMMAND: &str = "command";
+const COMMAND_TIME: Duration = Duration::from_secs(10 * 60);
 /// Most sessions that are asked for. Of more, clients see the answers when they are complete.
 pub(crate) const MOST_WANTED: usize = 20_000;
 /// How often sessions are looked for that no client watches any more, and how long one stays at least.
@@ -167,8 +170,22 @@ impl Others for Relay {
             let (sender, answer) = oneshot::channel();
             link.give(Order::Ask(method, params.clone(), sender)).then_some(answer)
         };
-        let asked: Vec<_> = self.links.lock().values().filter_map(ask).collect();
+        let mut asked: Vec<_> = self.links.lock().values().filter_map(ask).collect();
         Box::pin(async move {
+            if method == COMMAND {
+                // One of them obeys it. The others need not answer.
+                let obeyed = async {
+                    while !asked.is_empty() {
+                        let (answer, _, rest) = select_all(asked).await;
+                        asked = rest;
+                        if let Some(answer) = answer.ok().filter(|answer| !answer.is_null()) {
+                            return vec![answer];
+                        }
+                    }
+                    Vec::new()
+                };
+                return tokio::time::timeout(COMMAND_TIME, obeyed).await.unwrap_or_default();
+            }
             let asked = asked.into_iter().map(|answer| tokio::time::timeout(ASK_TIME, answer));
             let answers = join_all(asked).await.into_iter().flatten().flatten();
             answers.filter(|answer| !answer.is_null()).collect()

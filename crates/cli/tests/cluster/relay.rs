@@ -409,6 +409,43 @@ fn a_session_is_controlled_through_any_gateway() {
     second.stop();
 }
 
+/// The files are where the session is, and what undo needs.
+#[test]
+fn a_command_that_changes_a_session_is_obeyed_where_the_session_is() {
+    let Some((_server, url)) = database() else { return };
+    let model = ModelServer::spawn_blocking_thread(Script::answer_with(move |request, _| {
+        let last = json!(request.messages().last()).to_string();
+        let arguments = json!({"path": "notes.md", "content": "hello\n"});
+        let is_first = last.contains("<m1>");
+        let call = || Reply::anthropic().tool_call("call_1", "write", arguments).step();
+        if is_first { call() } else { echo(request).step() }
+    }));
+    let machines = ["one", "two"].map(|name| machine(name, &url, &model));
+    let [first, second] = started(&machines);
+    block_on(async {
+        let mode = json!({"session": "main", "mode": "auto"});
+        assert_eq!(Socket::open(&first.client).await.ask("m", "mode", mode).await["ok"], true);
+    });
+    let id = first.client.send("main", "a", "write <m1>").unwrap();
+    assert_eq!(first.client.outcome(&id).unwrap()["state"], "answered");
+    let notes = machines[0].home.workspace().join("notes.md");
+    assert!(notes.exists());
+    block_on(async {
+        let mut socket = Socket::open(&second.client).await;
+        let undo = json!({"session": "main", "text": "/undo"});
+        let undone = socket.ask("u", "command", undo.clone()).await;
+        assert_eq!(undone["ok"], true, "{undone}");
+        assert!(!notes.exists(), "{undone}");
+        // What cannot be done is said as there.
+        let refused = socket.ask("v", "command", undo.clone()).await;
+        let there = Socket::open(&first.client).await.ask("v", "command", undo).await;
+        assert_eq!(refused["error"]["message"], there["error"]["message"], "{refused}");
+        assert_eq!(refused["ok"], false, "{refused}");
+    });
+    first.stop();
+    second.stop();
+}
+
 /// What the gateway of this machine wants to see of the others.
 fn token_of(machine: &Machine, url: &str) -> String {
     let sql = "SELECT convert_from(value, 'UTF8') FROM myclaw.record WHERE kind = 'node-secret'";

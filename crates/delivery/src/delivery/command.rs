@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use myclaw_agent::{CommandAnswer, SessionCommand};
 use myclaw_session::SessionKey;
+use serde_json::json;
 
 use super::Delivery;
 use crate::DeliveryError;
 use crate::choice::Choice;
+use crate::sharing::desk_of;
 
 impl Delivery {
-    /// Obeys a command about a session, which people call `name`; the answer is for them, without keys. A model or a thinking level is kept with the
-    /// session.
+    /// Obeys a command about a session, which people call `name`: the line that asks for it, and what it asks for. The answer is
+    /// for them, without keys. A model or a thinking level is kept with the session. What changes a session that another gateway
+    /// has is done there, where its files are.
     ///
     /// # Errors
     /// What is asked for cannot be done.
@@ -19,15 +22,52 @@ impl Delivery {
         self: &Arc<Self>,
         key: &SessionKey,
         name: &str,
-        command: SessionCommand,
+        (line, command): (&str, SessionCommand),
     ) -> Result<CommandAnswer, DeliveryError> {
         let needs_rest = matches!(
             command,
             SessionCommand::Undo(_) | SessionCommand::Compact(_) | SessionCommand::Rewind(Some(_))
         );
-        if needs_rest && self.asks_others("in_use", key.as_str()).await {
-            return Err(DeliveryError::Lost(key.as_str().to_owned()));
+        if needs_rest && !self.ledger().claims().holds(&desk_of(key.as_str())) {
+            let asked = json!({"session": key.as_str(), "name": name, "line": line});
+            let said = self.others.ask("command", asked).await.into_iter();
+            let said = said.filter_map(|said| serde_json::from_value(said).ok()).next();
+            let said: Option<Result<CommandAnswer, String>> = said;
+            if let Some(said) = said {
+                return said.map_err(DeliveryError::Unusable);
+            }
+            // One of an earlier version does not know the question.
+            if self.asks_others("in_use", key.as_str()).await {
+                return Err(DeliveryError::Lost(key.as_str().to_owned()));
+            }
         }
+        self.obey_here(key, name, command).await
+    }
+
+    /// Obeys a command for another gateway. `None` if this one does not have the session.
+    pub async fn obey_if_here(
+        self: &Arc<Self>,
+        key: &SessionKey,
+        name: &str,
+        command: SessionCommand,
+    ) -> Option<Result<CommandAnswer, DeliveryError>> {
+        let has_it = self.ledger().claims().holds(&desk_of(key.as_str()));
+        match has_it || self.is_in_use_here(key).await {
+            true => Some(self.obey_here(key, name, command).await),
+            false => None,
+        }
+    }
+
+    /// The same in this process.
+    ///
+    /// # Errors
+    /// As for [`Delivery::obey`].
+    async fn obey_here(
+        self: &Arc<Self>,
+        key: &SessionKey,
+        name: &str,
+        command: SessionCommand,
+    ) -> Result<CommandAnswer, DeliveryError> {
         let desk = self.desk_in(&mut self.desks(), key.as_str())?;
         let choice = match &command {
             SessionCommand::Model(Some(model)) => {

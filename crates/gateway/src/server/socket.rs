@@ -37,6 +37,7 @@ use super::{MAX_BODY, Server, route, scope};
 use crate::GatewayError;
 use crate::devices::Login;
 use crate::hub::{Watcher, Watching};
+use crate::peers::COMMAND;
 use later::response;
 use line::{Line, Received};
 use params::{Params, missing};
@@ -371,6 +372,9 @@ impl Client {
     ) -> Result<Answered, GatewayError> {
         let Some(login) = self.login.clone() else { return Err(GatewayError::Stopping) };
         if login.is_gateway {
+            if method == COMMAND {
+                return self.obey_for_gateway(id, params).map(|()| Answered::Later);
+            }
             return self.serve_gateway(method, params).await.map(Answered::Now);
         }
         scope::check_method(login.scope, method)?;
@@ -380,7 +384,7 @@ impl Client {
         let session = params.session.clone().unwrap_or_else(|| DEFAULT_SESSION.to_owned());
         let server = Arc::clone(&self.server);
         let delivery = &server.delivery;
-        if method == "command" {
+        if method == COMMAND {
             return self.obey_later(id, params).map(|()| Answered::Later);
         }
         let answer = match method {
