@@ -1,11 +1,11 @@
 //! Keeps the side files of sessions within the limits of the config, during a run.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
 use myclaw_engine::Notice;
 use myclaw_session::RemovedFiles;
-use myclaw_tools::outputs_of_running_jobs;
+use myclaw_tools::{JobRecord, outputs_of_running_jobs};
 
 use crate::SessionConfig;
 
@@ -24,7 +24,9 @@ impl SessionConfig {
             let jobs = RefCell::new(None);
             let is_needed = |path: &Path| is_output_of_a_job(&jobs, path);
             let most = config.most_side_files(u64::from(limits.session_mb) * MEGABYTE);
-            config.report(side_files.trim(key, most, &is_needed), "this session", "sessionMb");
+            let own = OnceCell::new();
+            let is_needed_here = |path: &Path| config.is_output_of_own_job(&own, path);
+            config.report(side_files.trim(key, most, &is_needed_here), "this session", "sessionMb");
             let most = u64::from(limits.total_mb) * MEGABYTE;
             config.report(side_files.trim_all(most, &is_needed), "all sessions", "totalMb");
         };
@@ -36,6 +38,15 @@ impl SessionConfig {
         }
     }
 
+    /// Makes the side files here those that other machines have, where several share the session. What fails is tried again by
+    /// the next run. Blocks.
+    pub(crate) fn share_side_files(&self) {
+        if let Err(error) = self.home.side_files().share(&self.session_key) {
+            let session = self.session_key.as_str();
+            tracing::warn!(session, %error, "side files cannot be shared with other machines");
+        }
+    }
+
     /// Most bytes of side files, where the config says `most`, and 0 is no limit: at most half of what a session may hold that has a quota, in
     /// which they count.
     fn most_side_files(&self, most: u64) -> u64 {
@@ -44,6 +55,16 @@ impl SessionConfig {
             Some(room) => most.min(room),
             None => most,
         }
+    }
+
+    /// Whether a running job of the session writes to the file. The records are read once for many files.
+    fn is_output_of_own_job(&self, read: &OnceCell<Vec<PathBuf>>, path: &Path) -> bool {
+        let outputs = read.get_or_init(|| {
+            let jobs = self.home.stores().jobs.all(self.session_key.as_str());
+            let running = jobs.into_iter().filter(JobRecord::is_running);
+            running.map(|job| job.output).collect()
+        });
+        outputs.iter().any(|output| output == path)
     }
 
     /// Tells the owner what was removed of side files because of a limit, whose key in `sideFiles` is `limit`.

@@ -60,6 +60,7 @@ impl SessionConfig {
             tell_model(log, remark(direction, &undone), &SystemClock)?;
         }
         self.as_its_tools(|| undo.finish())??;
+        self.share_side_files();
         Ok(undone)
     }
 
@@ -87,7 +88,10 @@ impl SessionConfig {
         if self.is_sandboxed() || from.is_sandboxed() {
             return Ok(());
         }
-        Ok(inherit_changes(&from.change_context(), &self.change_context())?)
+        from.share_side_files();
+        inherit_changes(&from.change_context(), &self.change_context())?;
+        self.share_side_files();
+        Ok(())
     }
 
     /// The turns of the session that changed files, the latest first. Blocks.
@@ -95,6 +99,7 @@ impl SessionConfig {
     /// # Errors
     /// The list of changes cannot be read.
     pub fn changed_turns(&self) -> Result<Vec<ChangedTurn>, AgentError> {
+        self.share_side_files();
         let context = self.change_context();
         Ok(self.as_its_tools(|| changed_turns(&context))??)
     }
@@ -104,6 +109,7 @@ impl SessionConfig {
     /// # Errors
     /// The list of changes cannot be read.
     pub fn differences(&self) -> Result<Vec<FileDifference>, AgentError> {
+        self.share_side_files();
         let context = self.change_context();
         Ok(self.as_its_tools(|| differences(&context))??)
     }

@@ -2,10 +2,10 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | sessions, their inboxes and their list | tables of `store-postgres` |
+//! | sessions, their inboxes and their list, outputs of tools | tables of `store-postgres` |
 //! | the totals of the day, approvals, what was forgotten, files to send | records of the trait `Store` |
 //! | keys and logins | records that are sealed with a key of the machine; without one, files of the machine |
-//! | workspaces, outputs of tools, background jobs, vectors of notes | files of the machine, because commands and tools work with them there |
+//! | workspaces, background jobs, vectors of notes, a copy of the outputs of tools | files of the machine, because commands and tools work with them there |
 //!
 //! The traits of these stores block, and `Store` does not. So their calls go through the thread that serves the connections
 //! of the sessions (`blocking::Blocking`).

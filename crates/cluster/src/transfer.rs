@@ -185,6 +185,7 @@ impl Cluster {
             let log = visit_log(&path, &mut |line| session.line(line))?;
             copied.left_out += session.left_out;
             if let Some(log) = log {
+                session.side_files(&store.artifact_directory(&key))?;
                 session.finish(&log, entry.as_ref())?;
                 copied.sessions += 1;
             }
@@ -348,6 +349,7 @@ impl Cluster {
         for key in self.sessions().all_keys()? {
             let path = store.transcript_path(&key);
             copied.sessions += usize::from(self.export_log(&key, &path)?);
+            self.sessions().export_side_files(&key, &store.artifact_directory(&key))?;
             if let Some(entry) = self.stores().catalog.entry(&key)? {
                 list.insert(key.as_str().to_owned(), listed(entry, &path)?);
             }

@@ -90,6 +90,8 @@ pub struct EntryFacts {
     pub kind: EntryKind,
     /// Its size in bytes, as it says: a sparse file has as many as it likes.
     pub bytes: u64,
+    /// When its content changed last, in nanoseconds since the Unix epoch. Whoever can change it can set this too.
+    pub changed_ns: u64,
 }
 
 /// Names in a directory.
@@ -220,6 +222,10 @@ impl SharedDirectory {
             Ok(stat) => Ok(Some(EntryFacts {
                 kind: EntryKind::of(&stat),
                 bytes: u64::try_from(stat.st_size).unwrap_or_default(),
+                changed_ns: u64::try_from(stat.st_mtime)
+                    .unwrap_or_default()
+                    .saturating_mul(1_000_000_000)
+                    .saturating_add(stat.st_mtime_nsec),
             })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),

@@ -1,14 +1,17 @@
 //! What a store of sessions in another crate needs, so that its rows are those of the files: the same JSON lines, the same
 //! end of a log, the same list and the same hits.
 
+use std::io;
+use std::path::Path;
+
 use serde_json::{Map, Value};
 
 use crate::line::{self, Line};
 use crate::search::Found;
 use crate::{
-    About, Entry, EntryId, ForkOrigin, MetaPatch, QueuedMessage, SearchQuery, SearchReport,
-    SearchScope, SessionEntry, SessionError, SessionHeader, SessionKey, Tail, TailLimit,
-    TranscriptMessage,
+    About, Entry, EntryId, ForkOrigin, MetaPatch, QueuedMessage, RemovedFiles, SearchQuery,
+    SearchReport, SearchScope, SessionEntry, SessionError, SessionHeader, SessionKey, Tail,
+    TailLimit, TranscriptMessage,
 };
 
 pub use crate::raw::{RawLog, logs_in, visit_log};
@@ -16,6 +19,18 @@ pub use crate::spending::DayTotals;
 
 /// Largest inbox, in bytes of its messages.
 pub const MAX_INBOX_BYTES: u64 = crate::inbox::MAX_BYTES;
+
+/// [`SideFiles::trim`](crate::SideFiles::trim) for the directory of one session.
+///
+/// # Errors
+/// The directory cannot be read, or a file cannot be removed.
+pub fn trim_side_files(
+    directory: &Path,
+    most_bytes: u64,
+    is_needed: &dyn Fn(&Path) -> bool,
+) -> io::Result<RemovedFiles> {
+    crate::side_files::trim_directory(directory, most_bytes, is_needed)
+}
 
 /// The entry of a row; `None` if it is none. Without an id in it, `place` gives it one.
 pub fn read_entry(row: &[u8], place: u64) -> Option<Entry> {

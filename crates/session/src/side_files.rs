@@ -50,6 +50,16 @@ pub trait SideFiles: fmt::Debug + Send + Sync {
     /// removed with the session.
     fn artifact_directory(&self, key: &SessionKey) -> PathBuf;
 
+    /// Makes the directory what other machines left of it, and lets them have what is new in it, where several machines share
+    /// the session. Opening the session does the first, appending and closing the second. Does nothing while somebody has
+    /// the session open.
+    ///
+    /// # Errors
+    /// The files cannot be read, written or shared.
+    fn share(&self, _key: &SessionKey) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Removes the oldest files of the session's [`SideFiles::artifact_directory`] until they have at most `most_bytes`
     /// together; 0 is no limit. Files for which `is_needed` holds stay, and so do those of the last hour.
     ///
@@ -105,9 +115,7 @@ impl SideFiles for SessionStore {
         most_bytes: u64,
         is_needed: &dyn Fn(&Path) -> bool,
     ) -> io::Result<RemovedFiles> {
-        let mut found = side_files(&Self::artifact_directory(self, key))?;
-        found.retain(|file| file.kind != Kind::Changes);
-        trim(found, limit(most_bytes), MOST_FILES, is_needed)
+        trim_directory(&Self::artifact_directory(self, key), most_bytes, is_needed)
     }
 
     fn trim_all(
@@ -149,6 +157,17 @@ impl SessionStore {
         fs::write(&path, "The time of this file is that of the last look at all side files.\n")?;
         Ok(true)
     }
+}
+
+/// [`SideFiles::trim`] for the directory of one session.
+pub(crate) fn trim_directory(
+    directory: &Path,
+    most_bytes: u64,
+    is_needed: &dyn Fn(&Path) -> bool,
+) -> io::Result<RemovedFiles> {
+    let mut found = side_files(directory)?;
+    found.retain(|file| file.kind != Kind::Changes);
+    trim(found, limit(most_bytes), MOST_FILES, is_needed)
 }
 
 fn limit(bytes: u64) -> u64 {

@@ -4,6 +4,7 @@
 //! connections. A log is a table of the lines that a file would have. Its owner has a lease, which that thread renews, and an
 //! epoch, under which it appends: the statement that appends is refused once somebody else has opened the session.
 
+mod blobs;
 mod catalog;
 mod core;
 mod create;
@@ -13,16 +14,19 @@ mod kept;
 mod open;
 mod reader;
 mod search;
+mod side_files;
 mod sql;
 mod transfer;
 
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use myclaw_session::{
-    Entry, Inbox, IndexUpdate, LockWait, MetaPatch, OpenSession, ReadSession, SessionError,
-    SessionHeader, SessionKey, SessionUse, Sessions, SideFiles, TranscriptMessage,
+    Entry, Inbox, IndexUpdate, LockWait, MetaPatch, OpenSession, ReadSession, RemovedFiles,
+    SessionError, SessionHeader, SessionKey, SessionUse, Sessions, SideFiles, TranscriptMessage,
+    rows,
 };
 use myclaw_store::{Partition, StoreError};
 
@@ -87,7 +91,8 @@ impl PostgresSessions {
 
 impl Sessions for PostgresSessions {
     fn open(&self, key: &SessionKey, wait: LockWait) -> Result<Box<dyn OpenSession>, SessionError> {
-        Ok(Box::new(Opened::take(&self.core, key, wait)?.for_work_in(self.work.clone())))
+        let opened = Opened::take(&self.core, key, wait)?.with_files()?;
+        Ok(Box::new(opened.for_work_in(self.work.clone())))
     }
 
     fn is_in_use(&self, key: &SessionKey) -> Result<bool, SessionError> {
@@ -164,6 +169,37 @@ impl Sessions for PostgresSessions {
 impl SideFiles for PostgresSessions {
     fn artifact_directory(&self, key: &SessionKey) -> PathBuf {
         self.scratch(key)
+    }
+
+    fn share(&self, key: &SessionKey) -> io::Result<()> {
+        let shared = Opened::take(&self.core, key, LockWait::Fail).and_then(Opened::with_files);
+        match shared {
+            Ok(_) | Err(SessionError::Locked { .. }) => Ok(()),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+
+    fn trim(
+        &self,
+        key: &SessionKey,
+        most_bytes: u64,
+        is_needed: &dyn Fn(&Path) -> bool,
+    ) -> io::Result<RemovedFiles> {
+        rows::trim_side_files(&self.scratch(key), most_bytes, is_needed)
+    }
+
+    /// Removes what is left of deleted sessions and of programs that were killed. The limit of all sessions together is one of
+    /// a machine's disk, and does not hold for a database.
+    fn trim_all(
+        &self,
+        _most_bytes: u64,
+        _is_needed: &dyn Fn(&Path) -> bool,
+    ) -> io::Result<RemovedFiles> {
+        if self.core.is_time_to_clean() {
+            let cleaned = self.core.remove_side_files_of_deleted();
+            cleaned.and_then(|()| self.core.sweep_blobs()).map_err(io::Error::other)?;
+        }
+        Ok(RemovedFiles::default())
     }
 }
 

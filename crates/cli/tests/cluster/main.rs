@@ -30,6 +30,7 @@ mod refusals;
 mod relay;
 mod scene;
 mod sharing;
+mod side_files;
 mod stage;
 mod standby;
 mod surroundings;

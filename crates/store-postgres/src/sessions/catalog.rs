@@ -9,7 +9,7 @@ use myclaw_session::{
     About, AboutEntry, Catalog, CreateSession, EntryId, Fork, ForkOrigin, IndexRepair,
     IndexedSession, LockWait, MetaPatch, MovedAside, OpenSession, PruneReport, PruneScope,
     ReadSession, SearchQuery, SearchReport, SearchScope, SessionEntry, SessionError, SessionKey,
-    Sessions, SideFiles as _, indexed_title, rows,
+    Sessions, indexed_title, rows,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -104,18 +104,13 @@ impl PostgresSessions {
     /// Deletes what belongs to a session that this process owns. Returns whether it existed or was listed.
     fn clear(&self, key: &SessionKey, opened: &Opened) -> Result<bool, SessionError> {
         let is_listed = Catalog::entry(self, key)?.is_some();
-        let directory = self.artifact_directory(key);
-        match std::fs::remove_dir_all(&directory) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(source) => {
-                let action = "delete the session's files in";
-                return Err(SessionError::Io { action, path: directory, source });
-            }
-            Ok(()) => {}
-        }
+        self.core.remove_side_files(&key.slug())?;
+        let blobs = self.core.rows_of(key, "delete", sql::BLOBS_OF, &[])?;
+        let blobs: Vec<i64> = blobs.iter().map(|row| column(row, 0)).collect::<Result<_, _>>()?;
         let epoch: [Parameter<'_>; 1] = [(&opened.epoch, Type::INT8)];
         self.core.rows_of(key, "delete", sql::DELETE, &epoch)?;
         self.core.kept.clear(key.as_str());
+        self.core.drop_blobs(&blobs);
         Ok(is_listed || opened.last > 0)
     }
 }

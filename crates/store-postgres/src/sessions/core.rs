@@ -29,6 +29,8 @@ use crate::{Address, Options, schema};
 
 /// How often inboxes that somebody watches are looked at.
 const LOOK: Duration = Duration::from_millis(250);
+/// Between two looks for what is left of deleted sessions.
+const CLEAN: Duration = Duration::from_secs(60 * 60);
 /// How often a lease is renewed before it ends.
 const RENEWALS: u32 = 3;
 
@@ -49,6 +51,8 @@ pub(super) struct Core {
     /// The messages that the logs of open sessions have taken out of their inboxes, until a run settles them.
     pub(super) taken: Mutex<HashMap<String, HashSet<String>>>,
     pub(super) watchers: Mutex<Watchers>,
+    /// When it was last looked for what is left of deleted sessions.
+    cleaned: Mutex<Option<Instant>>,
     handle: Handle,
     /// Shut down when this goes.
     runtime: Option<Runtime>,
@@ -122,6 +126,7 @@ impl Core {
             kept: KeptMessages::default(),
             taken: Mutex::default(),
             watchers: Mutex::default(),
+            cleaned: Mutex::default(),
             handle: runtime.handle().clone(),
             runtime: Some(runtime),
         });
@@ -132,6 +137,16 @@ impl Core {
     /// Waits for `work`, which the thread of the connections does not have to carry out.
     pub(super) fn run<T>(&self, work: impl Future<Output = T>) -> T {
         run(&self.handle, work)
+    }
+
+    /// Whether nobody has cleaned for a while. Then the next while begins.
+    pub(super) fn is_time_to_clean(&self) -> bool {
+        let mut cleaned = self.cleaned.lock();
+        let is_time = cleaned.is_none_or(|at| at.elapsed() > CLEAN);
+        if is_time {
+            *cleaned = Some(Instant::now());
+        }
+        is_time
     }
 
     /// Where a session is, for people.
@@ -286,6 +301,11 @@ fn new_id(key: &SessionKey) -> String {
 /// The failure of a call about sessions.
 pub(super) fn failed(action: &'static str, error: StoreError) -> SessionError {
     SessionError::Io { action, path: PathBuf::from("a session"), source: io::Error::other(error) }
+}
+
+/// The same, for what is wrong with what the database gave.
+pub(super) fn failed_io(action: &'static str, why: &str) -> SessionError {
+    SessionError::Io { action, path: PathBuf::from("a session"), source: io::Error::other(why) }
 }
 
 /// The column of a row.

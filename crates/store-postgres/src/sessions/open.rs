@@ -15,6 +15,7 @@ use tokio_postgres::types::Type;
 
 use super::core::{Core, OpenHere, column, now};
 use super::reader::PostgresReader;
+use super::side_files::Files;
 use super::{sql, text_of};
 use crate::pool::Parameter;
 use crate::read::{number, stored};
@@ -33,6 +34,9 @@ pub(super) struct Opened {
     pub(super) last: i64,
     work: Option<PathBuf>,
     end: LogEnd,
+    /// The number of its side files in the database, and these files if they belong to what is done with the session.
+    version: i64,
+    files: Option<Files>,
 }
 
 /// Entries as columns.
@@ -74,6 +78,8 @@ impl Opened {
                     last,
                     work: None,
                     end: LogEnd::of_opening(Epoch(number(epoch))),
+                    version: column(row, 3)?,
+                    files: None,
                 };
                 if last == 0 {
                     let parameters: [Parameter<'_>; 2] = [(&id, Type::INT8), (&last, Type::INT8)];
@@ -101,6 +107,21 @@ impl Opened {
     pub(super) fn for_work_in(mut self, directory: Option<PathBuf>) -> Self {
         self.work = directory;
         self
+    }
+
+    /// Makes the side files on this machine those of the session.
+    pub(super) fn with_files(mut self) -> Result<Self, SessionError> {
+        let mut files = Files::new(&self.core.scratch, self.key.slug(), self.key.as_str());
+        // What is half fetched must not be stored at the end.
+        files.fetch(&self.core, self.id, self.version)?;
+        self.files = Some(files);
+        Ok(self)
+    }
+
+    /// Stores what is new of the side files.
+    fn keep_files(&mut self, is_end: bool) -> Result<(), SessionError> {
+        let (core, place) = (&self.core, (self.id, self.epoch));
+        self.files.as_mut().map_or(Ok(()), |files| files.keep(core, place, is_end))
     }
 
     pub(super) fn core(&self) -> &Core {
@@ -203,6 +224,8 @@ impl OpenSession for Opened {
         if entries.is_empty() {
             return Ok(self.end);
         }
+        // A row that names a file never comes before the file.
+        self.keep_files(false)?;
         let columns = Columns::of(self, entries)?;
         let (count, header, at) = (stored(entries.len() as u64), self.header(entries)?, now());
         let mut parameters: Vec<Parameter<'_>> = vec![
@@ -270,6 +293,10 @@ impl OpenSession for Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
+        if let Err(error) = self.keep_files(true) {
+            let session = self.key.as_str();
+            tracing::warn!(session, %error, "the newest side files are not in the database yet; the next run here stores them");
+        }
         let here = self.core.open_here(&self.key).filter(|here| here.epoch == self.epoch);
         if here.is_some() {
             self.core.opened.lock().remove(self.key.as_str());

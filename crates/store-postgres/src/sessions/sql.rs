@@ -8,7 +8,7 @@ pub(super) const TAKE: &str = "
     UPDATE myclaw.session SET epoch = greatest(epoch + 1, nextval('myclaw.epoch')), owner = $3,
         lease_until = clock_timestamp() + $4 * interval '1 millisecond'
     WHERE partition = $1 AND key = $2 AND (lease_until <= clock_timestamp() OR owner = $3)
-    RETURNING id, epoch, last_seq";
+    RETURNING id, epoch, last_seq, side_files";
 pub(super) const IN_USE: &str = "
     SELECT id FROM myclaw.session
     WHERE partition = $1 AND key = $2 AND lease_until > clock_timestamp()";
@@ -204,3 +204,40 @@ pub(super) const CHANGE_INBOX: &str = "
 pub(super) const NEWEST: &str = "
     SELECT mailbox.key, max(inbox.seq) FROM myclaw.inbox JOIN myclaw.mailbox ON mailbox.id = inbox.mailbox
     WHERE mailbox.partition = $1 AND mailbox.key = ANY ($2) GROUP BY mailbox.key";
+
+pub(super) const BEGIN_BLOB: &str = "INSERT INTO myclaw.blob (partition) VALUES ($1) RETURNING id";
+pub(super) const ADD_PART: &str = "
+    INSERT INTO myclaw.blob_part (blob, number, content) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+pub(super) const PART: &str =
+    "SELECT content FROM myclaw.blob_part WHERE blob = $1 AND number = $2";
+pub(super) const DROP_BLOBS: &str = "
+    DELETE FROM myclaw.blob
+    WHERE id = ANY ($1) AND NOT EXISTS (SELECT FROM myclaw.side_file WHERE side_file.blob = blob.id)";
+pub(super) const UNNAMED_BLOBS: &str = "
+    SELECT id FROM myclaw.blob WHERE partition = $1 AND begun < clock_timestamp() - interval '1 day'
+        AND NOT EXISTS (SELECT FROM myclaw.side_file WHERE side_file.blob = blob.id) LIMIT 1000";
+/// The side files of session `$1`.
+pub(super) const SIDE_FILES: &str =
+    "SELECT name, blob, bytes, digest FROM myclaw.side_file WHERE session = $1";
+/// Their contents in the session with this key.
+pub(super) const BLOBS_OF: &str = "
+    SELECT blob FROM myclaw.side_file JOIN myclaw.session ON session.id = side_file.session
+    WHERE partition = $1 AND key = $2";
+/// Under epoch `$2`, session `$1` has no side files `$3` any more, and the others with these contents.
+pub(super) const SET_SIDE_FILES: &str = "
+    WITH mine AS (
+        UPDATE myclaw.session SET side_files = nextval('myclaw.epoch') WHERE id = $1 AND epoch = $2
+        RETURNING id, side_files
+    ), gone AS (
+        DELETE FROM myclaw.side_file USING mine WHERE session = mine.id AND name = ANY ($3)
+    ), named AS (
+        INSERT INTO myclaw.side_file (session, name, blob, bytes, digest)
+        SELECT mine.id, new.name, new.blob, new.bytes, new.digest
+        FROM mine, unnest($4::text[], $5::bigint[], $6::bigint[], $7::text[]) AS new (name, blob, bytes, digest)
+        ON CONFLICT (session, name)
+            DO UPDATE SET blob = excluded.blob, bytes = excluded.bytes, digest = excluded.digest
+    )
+    SELECT side_files FROM mine";
+/// Which of these sessions exist, or are open.
+pub(super) const EXISTING: &str =
+    "SELECT key FROM myclaw.session WHERE partition = $1 AND key = ANY ($2)";

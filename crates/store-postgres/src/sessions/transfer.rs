@@ -1,6 +1,7 @@
 //! Logs that come from files or go there, line by line as they are.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use myclaw_session::rows::{self, RawLog};
 use myclaw_session::{Entry, LockWait, SessionEntry, SessionError, SessionKey};
@@ -9,6 +10,7 @@ use tokio_postgres::types::Type;
 use super::PostgresSessions;
 use super::core::{column, now};
 use super::open::{Columns, Opened};
+use super::side_files::Files;
 use super::sql;
 use crate::pool::Parameter;
 use crate::read::stored;
@@ -54,6 +56,20 @@ impl PostgresSessions {
             keys.extend(SessionKey::parse(key).ok());
         }
         Ok(keys)
+    }
+
+    /// Copies the side files of a session into `directory`, which need not exist.
+    ///
+    /// # Errors
+    /// The database cannot be used, or the directory cannot be written.
+    pub fn export_side_files(
+        &self,
+        key: &SessionKey,
+        directory: &Path,
+    ) -> Result<(), SessionError> {
+        let found = self.core.rows_of(key, "read", sql::FIND, &[])?;
+        let session = found.first().map(|row| column(row, 0)).transpose()?;
+        session.map_or(Ok(()), |session| Files::elsewhere(directory).copy(&self.core, session))
     }
 
     /// Passes the lines of a session to `visit`, the header first. False if it does not exist.
@@ -106,6 +122,15 @@ impl ImportedSession {
         let id = id.filter(|id| self.ids.insert(id.clone()));
         self.waiting.push(id, entry.as_ref().map_or("other", Columns::kind_of), body.to_owned());
         if self.waiting.len() >= AT_ONCE { self.flush() } else { Ok(()) }
+    }
+
+    /// Adds the side files in `directory`, which need not exist.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub fn side_files(&self, directory: &Path) -> Result<(), SessionError> {
+        let place = (self.opened.id, self.opened.epoch);
+        Files::elsewhere(directory).keep(self.opened.core(), place, true)
     }
 
     /// Makes the session visible, and lists it with this entry.

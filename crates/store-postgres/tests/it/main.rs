@@ -14,6 +14,7 @@ mod server;
 #[path = "../../../session/tests/it/conformance.rs"]
 mod session_conformance;
 mod session_faults;
+mod side_files;
 mod subjects;
 #[path = "../../../session/tests/it/values.rs"]
 mod values;

@@ -233,7 +233,19 @@ fn absolute_path(context: &ToolContext, given: &str) -> Result<PathBuf, ToolErro
     {
         return Ok(context.working_directory.join(expand_home(bare)));
     }
-    Ok(joined)
+    Ok(side_file_of_other_machine(context, &joined).unwrap_or(joined))
+}
+
+/// A side file that was written where the state directory has another path, as on another machine that had the session before:
+/// the results of tools name it by that path.
+fn side_file_of_other_machine(context: &ToolContext, path: &Path) -> Option<PathBuf> {
+    let own = &context.artifact_directory;
+    // The name of the directory of all sessions, and that of this session in it.
+    let name = own.strip_prefix(own.parent()?.parent()?).ok()?;
+    let there = path.ancestors().skip(1).find(|directory| directory.ends_with(name))?;
+    let here = own.join(path.strip_prefix(there).ok()?);
+    (here != path && path.symlink_metadata().is_err() && here.symlink_metadata().is_ok())
+        .then_some(here)
 }
 
 fn expand_home(path: &str) -> PathBuf {

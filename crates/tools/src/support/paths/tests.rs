@@ -138,6 +138,26 @@ fn side_files_may_be_read_but_not_written() {
 }
 
 #[test]
+fn side_files_of_another_machine_are_found_here() {
+    let mut place = place(true);
+    place.context.artifact_directory = place.base.join("artifacts/side-files/work");
+    fs::create_dir_all(place.base.join("artifacts/side-files/work")).unwrap();
+    let file = place.base.join("artifacts/side-files/work/out.log");
+    fs::write(&file, "").unwrap();
+    let there = "/home/other/.myclaw/side-files/work/out.log";
+    assert_eq!(resolve_path(&place.context, there, Access::Read).unwrap().real, file);
+    assert!(refusal(&place, there, Access::Write).contains("outside the workspace"));
+    // Those of another session, and files that are not here, are not meant.
+    for given in [
+        "/home/other/.myclaw/side-files/more/out.log",
+        "/home/other/.myclaw/side-files/work/no.log",
+        "/home/other/.myclaw/side-files/work/../../../work/no.log",
+    ] {
+        assert!(refusal(&place, given, Access::Read).contains("outside the workspace"), "{given}");
+    }
+}
+
+#[test]
 fn a_workspace_that_is_itself_a_link_works() {
     let mut place = place(true);
     symlink(place.base.join("work"), place.base.join("alias")).unwrap();
