@@ -103,7 +103,10 @@ const CRATES: [(&str, &[&str]); 39] = [
             "files",
         ],
     ),
-    ("cluster", &["agent", "store-postgres", "session", "auth", "config", "store", "files"]),
+    (
+        "cluster",
+        &["agent", "store-postgres", "session", "auth", "config", "store", "proxy", "files"],
+    ),
     (
         "delivery",
         &[

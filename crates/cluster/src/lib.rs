@@ -20,6 +20,7 @@ mod documents;
 mod error;
 mod keys;
 mod nodes;
+mod objects;
 mod outgoing;
 mod spending;
 mod transfer;
@@ -58,6 +59,7 @@ pub struct Cluster {
     blocking: Arc<Blocking>,
     keys: Option<Arc<keys::RecordedKeys>>,
     stores: Stores,
+    objects: Option<Arc<objects::ObjectBlobs>>,
     name: String,
     holder: String,
     lease: Duration,
@@ -84,6 +86,10 @@ impl Cluster {
         let scratch = home.paths.state_dir().join(SIDE_FILES);
         let sessions =
             PostgresSessions::open(address.clone(), &options, &Partition::MAIN, scratch)?;
+        let objects = objects::objects_of(home, config, sessions.runtime())?;
+        if let Some(objects) = &objects {
+            sessions.put_contents_in(Arc::clone(objects) as _);
+        }
         let sessions = Arc::new(sessions);
         let few = Options { connections: FEW, ..options.clone() };
         let blocking = Arc::new(Blocking::open(Arc::clone(&sessions), address.clone(), few)?);
@@ -115,7 +121,18 @@ impl Cluster {
             },
             ..home.stores().clone()
         };
-        Ok(Self { address, options, sessions, blocking, keys, stores, name, holder, lease })
+        Ok(Self {
+            address,
+            options,
+            sessions,
+            blocking,
+            keys,
+            stores,
+            objects,
+            name,
+            holder,
+            lease,
+        })
     }
 
     /// The stores of an agent, those of the cluster in the database.
@@ -129,6 +146,16 @@ impl Cluster {
 
     pub(crate) fn blocking(&self) -> &Arc<Blocking> {
         &self.blocking
+    }
+
+    /// Writes to the object storage, reads and removes what it wrote. Returns where it is; `None` without one. Blocks.
+    ///
+    /// # Errors
+    /// It cannot be used.
+    pub fn check_objects(&self) -> Result<Option<&str>, ClusterError> {
+        let Some(objects) = &self.objects else { return Ok(None) };
+        objects.check().map_err(ClusterError::Unusable)?;
+        Ok(Some(objects.place()))
     }
 
     /// The store of the gateway. It works as long as the runtime in which this is called.

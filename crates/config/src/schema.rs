@@ -196,6 +196,7 @@ impl Config {
             .chain(own.filter_map(|own| own.api_key.as_ref()))
             .chain(&self.gateway.token)
             .chain(&self.gateway.store)
+            .chain(&self.gateway.blobs)
             .chain(self.channels.secrets())
             .chain(&self.tools.web.search.api_key)
             .chain(&self.speech.api_key)

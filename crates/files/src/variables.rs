@@ -203,6 +203,7 @@ pub const ALL: &[Variable] = &[
         "the packages `@modelcontextprotocol/…`, servers and clients for tests",
     ),
     of(Tests, "MYCLAW_MINILM_PYTHON", "a Python with a MiniLM model"),
+    of(Tests, "MYCLAW_MOTO_PYTHON", "a Python with `moto`, whose server has the protocol of S3"),
     of(
         Tests,
         "MYCLAW_NIO_PYTHON",

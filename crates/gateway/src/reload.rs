@@ -230,6 +230,11 @@ fn needs_restart(first: &InForce, now: &InForce) -> Vec<&'static str> {
     if store(first) != store(now) {
         keys.push("gateway.store");
     }
+    let blobs =
+        |of: &InForce| of.config.gateway.blobs.as_ref().map(|it| it.expose_secret().to_owned());
+    if blobs(first) != blobs(now) {
+        keys.push("gateway.blobs");
+    }
     if first.config.gateway.node != now.config.gateway.node {
         keys.push("gateway.node");
     }

@@ -39,7 +39,7 @@ use tokio::task::AbortHandle;
 
 pub use address::Address;
 use pool::Pool;
-pub use sessions::{ImportedSession, PostgresSessions};
+pub use sessions::{ImportedSession, PostgresSessions, wait_on};
 use write::{Task, Writers};
 
 /// How a store uses its database.

@@ -24,11 +24,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use myclaw_session::{
-    Entry, Inbox, IndexUpdate, LockWait, MetaPatch, OpenSession, ReadSession, RemovedFiles,
+    Blobs, Entry, Inbox, IndexUpdate, LockWait, MetaPatch, OpenSession, ReadSession, RemovedFiles,
     SessionError, SessionHeader, SessionKey, SessionUse, Sessions, SideFiles, TranscriptMessage,
     rows,
 };
 use myclaw_store::{Partition, StoreError};
+use tokio::runtime::Handle;
 
 use self::core::Core;
 use crate::{Address, Options};
@@ -36,6 +37,11 @@ use inbox::PostgresInbox;
 use open::Opened;
 use reader::PostgresReader;
 pub use transfer::ImportedSession;
+
+/// Waits on this thread for `work`, which a runtime serves that has a thread of its own.
+pub fn wait_on<T>(runtime: &Handle, work: impl Future<Output = T>) -> T {
+    self::core::run(runtime, work)
+}
 
 /// The sessions of one party in a database. Clones share its connections.
 #[derive(Debug, Clone)]
@@ -65,6 +71,17 @@ impl PostgresSessions {
     /// through here, its opening too, can be used where calls block.
     pub fn wait_for<T>(&self, work: impl Future<Output = T>) -> T {
         self.core.run(work)
+    }
+
+    /// The runtime that serves the connections, for [`wait_on`]. A clone of it does not keep it alive.
+    pub fn runtime(&self) -> Handle {
+        self.core.handle()
+    }
+
+    /// Large contents of sessions go to `blobs` from now on, and what went there before is read from it. Said once; where it
+    /// cannot be used, contents go into the database.
+    pub fn put_contents_in(&self, blobs: Arc<dyn Blobs>) {
+        drop(self.core.elsewhere.set(blobs));
     }
 
     /// Takes a session from its owner without the owner's knowledge, as a lease that runs out does. The owner can append

@@ -30,6 +30,7 @@ mod http;
 mod marks;
 mod mcp;
 mod obedient;
+mod object_storage;
 mod pairing;
 mod postgres;
 mod process;
@@ -54,6 +55,7 @@ pub use home::TempHome;
 pub use marks::SPEAKER_MARKS;
 pub use mcp::{MCP_SERVER, McpHttpServer, mcp_server};
 pub use obedient::{instruction, label_of};
+pub use object_storage::ObjectStorage;
 pub use pairing::{Violation, validate_body, validate_pairing};
 pub use postgres::PostgresServer;
 pub use process::{

@@ -340,9 +340,11 @@ fn drain(name: &str) -> Result<(), CliError> {
 fn check(as_json: bool) -> Result<(), CliError> {
     let cluster = opened()?;
     let sessions = cluster.stores().catalog.latest(0)?.1;
+    let objects = cluster.check_objects().map_err(of)?;
     let mut printer = Printer::stdout();
     if as_json {
-        printer.json(&json!({"database": cluster.server(), "sessions": sessions}))?;
+        let found = json!({"database": cluster.server(), "sessions": sessions, "objects": objects});
+        printer.json(&found)?;
     } else {
         printer.safe_lines([
             format!(
@@ -351,6 +353,9 @@ fn check(as_json: bool) -> Result<(), CliError> {
             ),
             format!("sessions    {sessions}"),
         ])?;
+        let objects =
+            objects.map(|place| format!("contents    {place}: it can be written and read"));
+        printer.safe_lines(objects)?;
     }
     printer.finish()
 }

@@ -25,6 +25,7 @@ mod files;
 mod fixture;
 mod keys;
 mod nodes;
+mod objects;
 mod proxy;
 mod refusals;
 mod relay;

@@ -56,6 +56,11 @@ pub struct GatewayConfig {
     #[serde(with = "values::optional_secret", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<values::SecretText>")]
     pub store: Option<SecretString>,
+    /// The object storage for large contents of a cluster, such as `"s3://bucket/prefix?region=eu-central-1"`, or where its
+    /// address is kept, as for `store`. Without it, they are in the database.
+    #[serde(with = "values::optional_secret", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<values::SecretText>")]
+    pub blobs: Option<SecretString>,
     /// The name of this machine in the cluster, by default its host name. The other gateways reach one that listens on every
     /// address by it.
     #[serde(
@@ -81,6 +86,7 @@ impl Default for GatewayConfig {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             store: None,
+            blobs: None,
             node: None,
             telemetry: None,
         }

@@ -28,30 +28,48 @@ pub(super) fn check(config: &Config, findings: &mut Vec<Finding>) {
     if let Some(written) = &gateway.store {
         check_store(written, &path, findings);
     }
+    if let Some(written) = &gateway.blobs {
+        check_blobs(written, &path, findings);
+    }
     check_list::<Network>(&gateway.trusted_proxies, &path.clone().key("trustedProxies"), findings);
     check_list::<HostName>(&gateway.allowed_hosts, &path.clone().key("allowedHosts"), findings);
     check_list::<PageOrigin>(&gateway.allowed_origins, &path.key("allowedOrigins"), findings);
 }
 
-/// An address that is kept elsewhere is checked when it is read.
 fn check_store(written: &SecretString, path: &ConfigPath, findings: &mut Vec<Finding>) {
-    let source = KeySource::parse(written, |path| Ok::<_, Infallible>(path.into()));
-    let problem = match source {
-        Ok(KeySource::Literal(address)) => {
-            let address = address.expose_secret();
-            let is_known = ["postgresql://", "postgres://"];
-            (!is_known.iter().any(|scheme| address.starts_with(scheme)))
-                .then_some("expected the address of a PostgreSQL database")
-        }
-        Ok(KeySource::Command(_) | KeySource::Keyring { .. }) => {
-            Some("neither a command nor a keyring can hold the address of the database")
-        }
-        Ok(KeySource::Environment(_) | KeySource::File(_)) | Err(_) => None,
-    };
-    if let Some(problem) = problem {
+    let schemes = ["postgresql://", "postgres://"];
+    let expected = "expected the address of a PostgreSQL database";
+    if let Some(problem) = problem_of(written, &schemes, expected) {
         let help = "write it as `postgresql://user:password@host/database`, or name a file (`file:PATH`) or a variable \
                     (`env:NAME`) that holds it; docs/operate/cluster.md";
         findings.push(finding(path.clone().key("store"), problem, help));
+    }
+}
+
+fn check_blobs(written: &SecretString, path: &ConfigPath, findings: &mut Vec<Finding>) {
+    if let Some(problem) = problem_of(written, &["s3://"], "expected the address of a bucket") {
+        let help = "write it as `s3://bucket/prefix`, with `?endpoint=URL` for another service than Amazon's and \
+                    `region=NAME`, or name a file (`file:PATH`) or a variable (`env:NAME`) that holds it; \
+                    docs/operate/cluster.md";
+        findings.push(finding(path.clone().key("blobs"), problem, help));
+    }
+}
+
+/// What is wrong with an address. One that is kept elsewhere is checked when it is read.
+fn problem_of(
+    written: &SecretString,
+    schemes: &[&str],
+    expected: &'static str,
+) -> Option<&'static str> {
+    match KeySource::parse(written, |path| Ok::<_, Infallible>(path.into())) {
+        Ok(KeySource::Literal(address)) => {
+            let address = address.expose_secret();
+            (!schemes.iter().any(|scheme| address.starts_with(scheme))).then_some(expected)
+        }
+        Ok(KeySource::Command(_) | KeySource::Keyring { .. }) => {
+            Some("neither a command nor a keyring can hold this address")
+        }
+        Ok(KeySource::Environment(_) | KeySource::File(_)) | Err(_) => None,
     }
 }
 

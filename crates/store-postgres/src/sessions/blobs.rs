@@ -1,11 +1,15 @@
 //! Contents that belong to sessions.
 //!
-//! A content gets its row first, then its parts, and then what names it; only the last makes it visible. So a program that is
-//! killed in between leaves a content that nothing names, which [`Core::sweep_blobs`] finds.
+//! A content gets its row first, then its bytes, and then what names it; only the last makes it visible. So a program that is
+//! killed in between leaves a content that nothing names, which [`Core::sweep_blobs`] finds. The bytes are in parts in the
+//! database, or in the object storage that the owner has named, if it can be used.
+
+use std::sync::Arc;
 
 use myclaw_files::hex;
-use myclaw_session::SessionError;
+use myclaw_session::{BlobError, BlobLimits, Blobs, NamedBlob, SessionError};
 use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio_postgres::types::Type;
 
 use super::core::{Core, column, failed_io};
@@ -15,14 +19,20 @@ use crate::read::stored;
 
 /// Bytes of a part, so that no statement is large.
 const PART_BYTES: usize = 1024 * 1024;
+/// A smaller content is in the database in any case: a request to the object storage takes longer.
+const LARGE_BYTES: usize = 64 * 1024;
+/// Who stores a content has limited it before.
+const ALL: BlobLimits = BlobLimits { each: u64::MAX - 1, together: None };
 
-/// A content that nothing names yet, or something does.
+/// A content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Blob {
     pub(super) id: i64,
     pub(super) bytes: u64,
     /// SHA-256, in hexadecimal digits.
     pub(super) digest: String,
+    /// Its name in the object storage, if it is there.
+    pub(super) place: Option<String>,
 }
 
 /// The digest of a content.
@@ -31,20 +41,51 @@ pub(super) fn digest_of(content: &[u8]) -> String {
 }
 
 impl Core {
+    /// Stores a content that nothing names yet.
     pub(super) fn put_blob(&self, content: &[u8]) -> Result<Blob, SessionError> {
-        let begun = self.rows("write", sql::BEGIN_BLOB, &[(&self.partition, Type::INT8)])?;
-        let row = begun.first().ok_or_else(|| failed_io("write", "the database gave no number"))?;
-        let id: i64 = column(row, 0)?;
+        if content.len() >= LARGE_BYTES
+            && let Some(elsewhere) = self.elsewhere.get()
+            && let Some(blob) = self.put_elsewhere(elsewhere, content)?
+        {
+            return Ok(blob);
+        }
+        let id = self.begin_blob(None)?;
         for (number, part) in content.chunks(PART_BYTES).enumerate() {
             let number = stored(number as u64);
             let parameters: [Parameter<'_>; 3] =
                 [(&id, Type::INT8), (&number, Type::INT8), (&part, Type::BYTEA)];
             self.rows("write", sql::ADD_PART, &parameters)?;
         }
-        Ok(Blob { id, bytes: content.len() as u64, digest: digest_of(content) })
+        Ok(Blob { id, bytes: content.len() as u64, digest: digest_of(content), place: None })
+    }
+
+    /// `None` if the object storage cannot be used, which it has logged. The row that was begun is swept.
+    fn put_elsewhere(
+        &self,
+        elsewhere: &Arc<dyn Blobs>,
+        mut content: &[u8],
+    ) -> Result<Option<Blob>, SessionError> {
+        let mut name = [0; 16];
+        if SystemRandom::new().fill(&mut name).is_err() {
+            return Ok(None);
+        }
+        let (bytes, digest, name) = (content.len() as u64, digest_of(content), hex(&name));
+        let id = self.begin_blob(Some(&name))?;
+        let put = elsewhere.put(&name, &mut content, ALL);
+        Ok(put.is_ok().then_some(Blob { id, bytes, digest, place: Some(name) }))
+    }
+
+    fn begin_blob(&self, place: Option<&str>) -> Result<i64, SessionError> {
+        let parameters: [Parameter<'_>; 2] = [(&self.partition, Type::INT8), (&place, Type::TEXT)];
+        let begun = self.rows("write", sql::BEGIN_BLOB, &parameters)?;
+        let row = begun.first().ok_or_else(|| failed_io("write", "the database gave no number"))?;
+        column(row, 0)
     }
 
     pub(super) fn read_blob(&self, blob: &Blob) -> Result<Vec<u8>, SessionError> {
+        if let Some(place) = &blob.place {
+            return self.read_elsewhere(place, &blob.digest);
+        }
         let mut content = Vec::new();
         for number in 0_i64.. {
             if content.len() as u64 >= blob.bytes {
@@ -61,11 +102,42 @@ impl Core {
         Ok(content)
     }
 
+    fn read_elsewhere(&self, place: &str, digest: &str) -> Result<Vec<u8>, SessionError> {
+        let Some(elsewhere) = self.elsewhere.get() else {
+            let why = "a content is in the object storage, and gateway.blobs is not set on this machine; set it to the bucket \
+                       that the other machines use";
+            return Err(failed_io("read", why));
+        };
+        let named = NamedBlob { name: place.to_owned(), digest: Some(digest.to_owned()) };
+        let content = elsewhere.open(&named).and_then(|open| Ok(open.read_all()?));
+        content.map_err(|error| match error {
+            BlobError::Missing => {
+                failed_io("read", &format!("{} is gone", elsewhere.describe(&named)))
+            }
+            error => failed_io("read", &error.to_string()),
+        })
+    }
+
     /// Removes those of these contents that nothing names. What fails is left to the sweep.
     pub(super) fn drop_blobs(&self, ids: &[i64]) {
         if !ids.is_empty() {
-            drop(self.rows("delete", sql::DROP_BLOBS, &[(&ids, Type::INT8_ARRAY)]));
+            drop(self.try_to_drop(ids));
         }
+    }
+
+    fn try_to_drop(&self, ids: &[i64]) -> Result<(), SessionError> {
+        let ids: [Parameter<'_>; 1] = [(&ids, Type::INT8_ARRAY)];
+        let mut free: Vec<i64> = Vec::new();
+        for row in &self.rows("delete", sql::UNNAMED_OF, &ids)? {
+            let place: Option<String> = column(row, 1)?;
+            // The row goes last, so nothing is in the object storage that no row knows.
+            let is_free = place.is_none_or(|name| {
+                let blob = NamedBlob { name, digest: None };
+                self.elsewhere.get().is_some_and(|elsewhere| elsewhere.remove(&blob).is_ok())
+            });
+            free.extend(is_free.then_some(column::<i64>(row, 0)?));
+        }
+        self.rows("delete", sql::DROP_BLOBS, &[(&free, Type::INT8_ARRAY)]).map(drop)
     }
 
     /// Removes what programs have left that were killed.

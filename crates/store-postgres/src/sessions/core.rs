@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::{join3, try_join};
 use myclaw_files::now_ms;
 use myclaw_session::{
-    InboxCallback, MetaPatch, SessionEntry, SessionError, SessionKey, UpdatedAt, rows,
+    Blobs, InboxCallback, MetaPatch, SessionEntry, SessionError, SessionKey, UpdatedAt, rows,
 };
 use myclaw_store::{Partition, StoreError};
 use parking_lot::Mutex;
@@ -51,6 +51,8 @@ pub(super) struct Core {
     /// The messages that the logs of open sessions have taken out of their inboxes, until a run settles them.
     pub(super) taken: Mutex<HashMap<String, HashSet<String>>>,
     pub(super) watchers: Mutex<Watchers>,
+    /// The object storage, if there is one.
+    pub(super) elsewhere: OnceLock<Arc<dyn Blobs>>,
     /// When it was last looked for what is left of deleted sessions.
     cleaned: Mutex<Option<Instant>>,
     handle: Handle,
@@ -126,6 +128,7 @@ impl Core {
             kept: KeptMessages::default(),
             taken: Mutex::default(),
             watchers: Mutex::default(),
+            elsewhere: OnceLock::new(),
             cleaned: Mutex::default(),
             handle: runtime.handle().clone(),
             runtime: Some(runtime),
@@ -147,6 +150,11 @@ impl Core {
             *cleaned = Some(Instant::now());
         }
         is_time
+    }
+
+    /// Where the connections are served.
+    pub(super) fn handle(&self) -> Handle {
+        self.handle.clone()
     }
 
     /// Where a session is, for people.
@@ -401,7 +409,7 @@ impl Wake for Unpark {
 
 /// Waits for `work` on this thread. One that serves tasks hands them to another thread first: the database may be away for a
 /// while, and what these tasks do, such as giving up a lease in time, must not wait for it.
-fn run<T>(handle: &Handle, work: impl Future<Output = T>) -> T {
+pub(super) fn run<T>(handle: &Handle, work: impl Future<Output = T>) -> T {
     match Handle::try_current().map(|current| current.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(|| wait(handle, work)),
         _ => wait(handle, work),

@@ -156,7 +156,8 @@ impl Files {
         let mut wanted = BTreeMap::new();
         for row in &rows {
             let bytes = number(column(row, 2)?);
-            let blob = Blob { id: column(row, 1)?, bytes, digest: column(row, 3)? };
+            let (id, digest, place) = (column(row, 1)?, column(row, 3)?, column(row, 4)?);
+            let blob = Blob { id, bytes, digest, place };
             wanted.insert(column::<String>(row, 0)?, blob);
         }
         Ok(wanted)

@@ -205,11 +205,16 @@ pub(super) const NEWEST: &str = "
     SELECT mailbox.key, max(inbox.seq) FROM myclaw.inbox JOIN myclaw.mailbox ON mailbox.id = inbox.mailbox
     WHERE mailbox.partition = $1 AND mailbox.key = ANY ($2) GROUP BY mailbox.key";
 
-pub(super) const BEGIN_BLOB: &str = "INSERT INTO myclaw.blob (partition) VALUES ($1) RETURNING id";
+pub(super) const BEGIN_BLOB: &str =
+    "INSERT INTO myclaw.blob (partition, place) VALUES ($1, $2) RETURNING id";
 pub(super) const ADD_PART: &str = "
     INSERT INTO myclaw.blob_part (blob, number, content) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
 pub(super) const PART: &str =
     "SELECT content FROM myclaw.blob_part WHERE blob = $1 AND number = $2";
+/// Those of the contents `$1` that nothing names.
+pub(super) const UNNAMED_OF: &str = "
+    SELECT id, place FROM myclaw.blob
+    WHERE id = ANY ($1) AND NOT EXISTS (SELECT FROM myclaw.side_file WHERE side_file.blob = blob.id)";
 pub(super) const DROP_BLOBS: &str = "
     DELETE FROM myclaw.blob
     WHERE id = ANY ($1) AND NOT EXISTS (SELECT FROM myclaw.side_file WHERE side_file.blob = blob.id)";
@@ -217,8 +222,7 @@ pub(super) const UNNAMED_BLOBS: &str = "
     SELECT id FROM myclaw.blob WHERE partition = $1 AND begun < clock_timestamp() - interval '1 day'
         AND NOT EXISTS (SELECT FROM myclaw.side_file WHERE side_file.blob = blob.id) LIMIT 1000";
 /// The side files of session `$1`.
-pub(super) const SIDE_FILES: &str =
-    "SELECT name, blob, bytes, digest FROM myclaw.side_file WHERE session = $1";
+pub(super) const SIDE_FILES: &str = "SELECT name, blob, bytes, digest, place FROM myclaw.side_file JOIN myclaw.blob ON blob.id = blob WHERE session = $1";
 /// Their contents in the session with this key.
 pub(super) const BLOBS_OF: &str = "
     SELECT blob FROM myclaw.side_file JOIN myclaw.session ON session.id = side_file.session
