@@ -43,6 +43,7 @@ pub mod packages;
 pub mod permissions;
 mod plan;
 mod project;
+mod provider_login;
 mod providers;
 pub mod requests;
 mod run;
@@ -90,6 +91,10 @@ pub use known_agent::check_agent;
 pub use memory_stores::{AgentMemory, MemoryStores};
 pub use models::{configured_model, profiles_in_order};
 pub use plan::{Plan, PlanStep, StepStatus};
+pub use provider_login::{
+    BegunProviderLogin, LoginStep, ProviderLogin, ProviderLoginError, providers_with_logins,
+    read_client_file,
+};
 pub use providers::{HttpProviders, engine, key_resolver};
 pub use run::{RunAgentParams, run_agent, run_agent_with};
 pub use running::{Doing, RunningCall, RunningSession, ask_to_stop, running_sessions};

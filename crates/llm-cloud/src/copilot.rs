@@ -23,8 +23,9 @@ use myclaw_llm::access::transport_error;
 use myclaw_llm::access::{Access, Caller, Clients, Credential, read_capped, read_refusal};
 use myclaw_llm::{ContentBlock, ErrorClass, Message, Model, ModelError, ModelRequest};
 
+pub use crate::device::{DeviceLogin, LoginError};
 use login::ENTERPRISE_MODELS;
-pub use login::{CopilotHosts, DeviceLogin, LoginError, finish_login, start_login};
+pub use login::{CopilotHosts, finish_login, start_login};
 
 /// The provider's name.
 const PROVIDER: &str = "github-copilot";

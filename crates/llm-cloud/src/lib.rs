@@ -1,9 +1,10 @@
 //! Cloud credentials for model calls: AWS's access keys and signatures, Google Cloud's tokens, and GitHub Copilot's
-//! sessions. Each implements `myclaw_llm`'s [`Access`], so no other crate needs to know them.
+//! sessions; logins with a code that a person types. Each of the first three implements `myclaw_llm`'s [`Access`], so no other crate needs to know them.
 #![forbid(unsafe_code)]
 
 mod aws;
 pub mod copilot;
+pub mod device;
 mod vertex;
 
 use myclaw_llm::access::Access;

@@ -266,7 +266,9 @@ pub(crate) fn auth_headers(api: Api, key: Option<&SecretString>) -> Result<Heade
     }
     let (name, text) = match api {
         Api::AnthropicMessages if !is_oauth_token => ("x-api-key", key.to_owned()),
-        Api::GoogleGenerativeAi => (google_generative_ai::KEY_HEADER, key.to_owned()),
+        Api::GoogleGenerativeAi if !key.starts_with(google_generative_ai::TOKEN_PREFIX) => {
+            (google_generative_ai::KEY_HEADER, key.to_owned())
+        }
         _ => ("authorization", format!("Bearer {key}")),
     };
     let unusable = || {

@@ -4,6 +4,7 @@
 //! [`Begun::finish`] waits for the answer, on a port of this machine or as an address that the person pastes, and exchanges
 //! it for tokens. Nothing is stored here.
 
+pub mod known;
 mod metadata;
 mod redirect;
 mod register;
@@ -193,7 +194,7 @@ impl Begun {
         pasted: impl Future<Output = Option<String>>,
     ) -> Result<LoggedIn, String> {
         let answer = tokio::select! {
-            answer = redirect::arrival(&self.listener, &self.state) => answer?,
+            answer = redirect::arrival(&self.listener, REDIRECT_PATH, Some(&self.state)) => answer?,
             Some(text) = pasted => Answer::pasted(&text)?,
         };
         let code = self.code_of(answer)?;

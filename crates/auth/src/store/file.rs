@@ -114,6 +114,15 @@ pub struct StoredProfile {
     /// What they permit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted: Option<String>,
+    /// Whose login it is, as its server says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// What that person has paid for, as the server says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+    /// What stands for this installation at the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// The place of the secret if it is not in this file, written like a [`KeySource`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key_source: Option<String>,
@@ -158,6 +167,9 @@ impl StoredProfile {
             resource: None,
             issuer: None,
             granted: None,
+            account: None,
+            plan: None,
+            host: None,
             key_source: None,
             expires: None,
             unknown: Kept::default(),
@@ -211,6 +223,11 @@ impl StoredProfile {
         source: &KeySource,
     ) -> Self {
         Self { key_source: source.describe(), ..Self::empty(provider, kind) }
+    }
+
+    /// The id of the application that a login was made for.
+    pub fn client(&self) -> Option<&str> {
+        self.client_id.as_deref()
     }
 
     fn source(&self) -> Option<KeySource> {

@@ -32,6 +32,9 @@ pub(crate) enum AuthCommand {
     /// Keep a key from standard input, or the place where a key is found
     #[command(long_about = help::AUTH_ADD, after_long_help = help::AUTH_ADD_EXAMPLES)]
     Add(AddArgs),
+    /// Log in at a provider in a browser, or with a code
+    #[command(long_about = help::AUTH_LOGIN, after_long_help = help::AUTH_LOGIN_EXAMPLES)]
+    Login(LoginArgs),
     /// Remove a key that is kept here
     #[command(after_long_help = help::AUTH_REMOVE_EXAMPLES)]
     Remove {
@@ -85,6 +88,37 @@ pub(crate) enum AuthCommand {
         /// The provider
         provider: String,
     },
+}
+
+/// Arguments of `auth login`.
+#[derive(Debug, Args)]
+pub(crate) struct LoginArgs {
+    /// openrouter, openai, google, azure-openai, huggingface or github-copilot
+    pub(crate) provider: String,
+    /// Name of the login
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) profile: String,
+    /// Replace a key or login of that name
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Id of your own application at the provider, for azure-openai and huggingface
+    #[arg(long, value_name = "ID", conflicts_with = "client_file")]
+    pub(crate) client_id: Option<String>,
+    /// File of your own OAuth client, as Google gives it, for google
+    #[arg(long, value_name = "FILE")]
+    pub(crate) client_file: Option<PathBuf>,
+    /// Directory of your organization at Microsoft, by its id or domain, for azure-openai
+    #[arg(long, value_name = "ID")]
+    pub(crate) tenant: Option<String>,
+    /// A company's own GitHub to sign in at, such as company.ghe.com
+    #[arg(long, value_name = "HOST")]
+    pub(crate) github: Option<String>,
+    /// Address of the server to log in at, if it is not the usual one, such as that of a national cloud
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// Port of this machine to which the browser brings the answer, if any free one will not do
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
 }
 
 /// Arguments of `auth add`.

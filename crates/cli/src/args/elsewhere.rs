@@ -14,7 +14,7 @@ const GATEWAY: &str =
 const STOP: &str =
     "Ctrl-C in its terminal, or `systemctl --user stop myclaw-gateway`, stops the gateway";
 const RESTART: &str = "`systemctl --user restart myclaw-gateway`, or start `myclaw gateway` again";
-const LOGIN: &str = "`myclaw auth add PROVIDER` keeps a key, or signs in";
+const LOGIN: &str = "`myclaw auth login PROVIDER` logs in, `myclaw auth add PROVIDER` keeps a key";
 const LOGOUT: &str = "`myclaw auth remove PROVIDER` forgets a key";
 const SESSIONS: &str = "`myclaw sessions list` lists the sessions";
 const CONFIG: &str = "`myclaw config get` prints the config, and `myclaw config edit` changes it";
@@ -115,14 +115,13 @@ const COMMANDS: [(&str, &str); 79] = [
 ];
 
 /// Words in the place of a command of a command.
-const SUBCOMMANDS: [(&str, &str, &str); 38] = [
+const SUBCOMMANDS: [(&str, &str, &str); 37] = [
     ("gateway", "start", GATEWAY),
     ("gateway", "run", GATEWAY),
     ("gateway", "stop", STOP),
     ("gateway", "restart", RESTART),
     ("gateway", "health", "`myclaw gateway status` shows what runs"),
     ("gateway", "token", "`myclaw gateway status` names the file with the token"),
-    ("auth", "login", "`myclaw auth add PROVIDER` keeps a key, or signs in"),
     ("auth", "set", "`myclaw auth add PROVIDER` keeps a key"),
     ("auth", "logout", LOGOUT),
     ("auth", "delete", LOGOUT),

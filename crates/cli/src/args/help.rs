@@ -405,7 +405,8 @@ Examples:
   myclaw auth add anthropic                                 asks for the key
   pass show openai | myclaw auth add openai --profile work
   myclaw auth add groq --command 'pass show groq'
-  myclaw auth add github-copilot                            signs in with a code
+  myclaw auth login openrouter                              logs in in the browser
+  myclaw auth login github-copilot                          logs in with a code
   myclaw auth test
   myclaw auth order anthropic work private                  these first, in this order
   myclaw auth pin anthropic:work                            this one and no other
@@ -415,7 +416,7 @@ pub(super) const AUTH_ADD: &str = "\
 Keep a key of a provider. It is asked for without being shown, or read from standard input; or it stays where it is, in \
 a file, a variable, the system's keyring or behind a command, and is fetched when it is needed.
 
-GitHub Copilot has a login instead: without a key this shows an address and a code, waits until you have typed the code \
+`myclaw auth login` logs in where providers have logins. GitHub Copilot has nothing else: without a key this shows an address and a code, waits until you have typed the code \
 there, and keeps the token. Ctrl-C cancels the login and keeps nothing.";
 
 pub(super) const AUTH_ADD_EXAMPLES: &str = "\

@@ -18,6 +18,7 @@ use myclaw_front::print::{Printer, note};
 use myclaw_front::time::now_ms;
 
 mod add;
+mod keep;
 mod list;
 mod login;
 mod prompt;
@@ -34,6 +35,7 @@ pub(crate) fn run(args: &AuthArgs) -> Result<(), CliError> {
             list::run(&Keys::load(agent)?, provider.as_deref(), *json)
         }
         AuthCommand::Add(args) => add::run(args, agent),
+        AuthCommand::Login(args) => login::run(args, agent),
         AuthCommand::Test { profile, provider, model, json } => {
             let wanted = trial::Wanted {
                 profile: profile.as_deref(),

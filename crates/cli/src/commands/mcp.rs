@@ -23,6 +23,8 @@ use myclaw_front::report::first_line;
 use myclaw_front::runtime;
 use myclaw_front::servers::{NONE, state, unknown};
 
+pub(super) use login::{open_browser, pasted};
+
 /// Runs one of the commands.
 pub(crate) fn run(args: &McpArgs) -> Result<(), CliError> {
     match &args.command {

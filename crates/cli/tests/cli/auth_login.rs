@@ -148,7 +148,7 @@ fn without_a_terminal_the_code_is_on_standard_error() {
 fn a_login_that_fails_says_why_and_keeps_nothing() {
     let denied = || polled(&json!({"error": "access_denied"}));
     let cases: [(Vec<Step>, &str); 6] = [
-        (vec![code(900), denied()], "refused on GitHub's page; `myclaw auth add github-copilot`"),
+        (vec![code(900), denied()], "refused on GitHub's page; `myclaw auth login github-copilot`"),
         (vec![code(900), polled(&json!({"error": "expired_token"}))], "has expired"),
         (vec![code(0)], "has expired"),
         (vec![code(900), polled(&json!({"error": "incorrect_client"}))], "incorrect_client"),
@@ -202,11 +202,8 @@ fn an_obstacle_to_a_login_is_reported_before_it() {
             "company.ghe",
         ),
         (vec!["auth", "add", "anthropic", "--login"], "Anthropic does not permit logins"),
-        (vec!["auth", "add", "google", "--login"], "Google does not permit the login"),
-        (
-            vec!["auth", "add", "openai", "--login"],
-            "OpenAI permits logins with ChatGPT to selected",
-        ),
+        (vec!["auth", "add", "google", "--login"], "log in with `myclaw auth login google`"),
+        (vec!["auth", "add", "openai", "--login"], "log in with `myclaw auth login openai`"),
         (vec!["auth", "add", "mistral", "--login"], "mistral has no login"),
         (login(&server, &["--env", "X"]), "cannot be used with"),
     ];

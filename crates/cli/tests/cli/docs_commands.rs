@@ -139,6 +139,7 @@ const NOT_RUN: [(&str, &[&str]); 9] = [
         "needs an account, its key or a program of somebody else",
         &[
             "auth add",
+            "auth login",
             "auth test",
             "channels add",
             "channels probe",

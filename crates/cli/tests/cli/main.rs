@@ -15,6 +15,7 @@ mod approvals;
 mod asides;
 mod auth;
 mod auth_login;
+mod auth_provider_login;
 mod auth_renewal;
 mod backup;
 mod browser;

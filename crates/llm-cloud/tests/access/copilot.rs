@@ -239,9 +239,10 @@ async fn a_login_waits_until_the_code_was_typed() {
 
 #[tokio::test]
 async fn a_login_may_end_without_a_token() {
-    for (word, expected) in
-        [("access_denied", LoginError::Denied), ("expired_token", LoginError::Expired)]
-    {
+    for (word, expected) in [
+        ("access_denied", LoginError::Denied("GitHub".to_owned())),
+        ("expired_token", LoginError::Expired),
+    ] {
         let server = Server::start([code(), polled(&json!({"error": word}))]).await;
         let provider = crate::cloud_provider(&[]);
         let login = start_login(&provider, &github(&server)).await.unwrap();

@@ -28,6 +28,9 @@ pub const VERTEX_MULTI_REGION: (&str, &str) = ("aiplatform.", ".rep.googleapis.c
 /// The header that carries an API key.
 pub const KEY_HEADER: &str = "x-goog-api-key";
 
+/// The tokens of Google's logins begin with this.
+pub const TOKEN_PREFIX: &str = "ya29.";
+
 /// Google's two services. They speak the same format except for a few fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {

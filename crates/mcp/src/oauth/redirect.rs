@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use url::Url;
 
-use super::{REDIRECT_PATH, SHOWN};
+use super::SHOWN;
 
 /// Longest request line.
 const MAX_LINE: usize = 16 << 10;
@@ -25,6 +25,10 @@ pub(super) struct Answer {
     pub(super) state: Option<String>,
     pub(super) issuer: Option<String>,
     pub(super) error: Option<String>,
+    /// The id that the server gives this program, for servers that register it in passing.
+    pub(super) client: Option<String>,
+    /// Where the answer came.
+    pub(super) path: String,
 }
 
 impl Answer {
@@ -43,7 +47,7 @@ impl Answer {
     }
 
     fn of(url: &Url) -> Self {
-        let mut answer = Self::default();
+        let mut answer = Self { path: url.path().to_owned(), ..Self::default() };
         let mut why = Vec::new();
         for (name, value) in url.query_pairs() {
             let value = value.into_owned();
@@ -51,6 +55,7 @@ impl Answer {
                 "code" => answer.code = Some(value),
                 "state" => answer.state = Some(value),
                 "iss" => answer.issuer = Some(value),
+                "client_id" => answer.client = Some(value),
                 "error" | "error_description" => why.push(value),
                 _ => {}
             }
@@ -60,16 +65,20 @@ impl Answer {
     }
 }
 
-/// Waits for the request with this state. Others, which any page can make, change nothing.
+/// Waits for the request to this path with this state, if there is one. Others, which any page can make, change nothing.
 ///
 /// # Errors
 /// The port cannot be listened at any more.
-pub(super) async fn arrival(listener: &TcpListener, state: &str) -> Result<Answer, String> {
+pub(super) async fn arrival(
+    listener: &TcpListener,
+    path: &str,
+    state: Option<&str>,
+) -> Result<Answer, String> {
     loop {
         let (mut stream, _) = listener.accept().await.map_err(|error| error.to_string())?;
         let asked = timeout(READ_LIMIT, request(&mut stream)).await.ok().flatten();
-        let answer = asked.filter(|url| url.path() == REDIRECT_PATH).map(|url| Answer::of(&url));
-        let answer = answer.filter(|answer| answer.state.as_deref() == Some(state));
+        let answer = asked.filter(|url| url.path() == path).map(|url| Answer::of(&url));
+        let answer = answer.filter(|answer| state.is_none() || answer.state.as_deref() == state);
         let (status, body) = match answer {
             Some(_) => ("200 OK", PAGE),
             None => ("404 Not Found", ""),

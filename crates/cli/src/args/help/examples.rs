@@ -138,6 +138,28 @@ Examples:
   myclaw auth list
   myclaw auth list anthropic --json | jq -r .state";
 
+pub(in crate::args) const AUTH_LOGIN: &str = "\
+Log in at a provider, for what its vendor permits in other programs. With openrouter, openai (a ChatGPT plan) and google a \
+page opens in your browser. If that runs on another machine, paste the address of the page that it ends at. With \
+azure-openai, huggingface and github-copilot you type a code on a page, in any browser. Ctrl-C gives up and keeps nothing.
+
+google, azure-openai and huggingface need an application of your own there; without one this says how to make it.";
+
+pub(in crate::args) const AUTH_LOGIN_EXAMPLES: &str = "\
+Examples:
+  myclaw auth login openrouter
+  myclaw auth login openai                                  uses a ChatGPT plan
+  myclaw auth login google --client-file client_secret.json
+  myclaw auth login azure-openai --client-id ID --tenant contoso.onmicrosoft.com
+  myclaw auth login huggingface --client-id ID
+  myclaw auth login github-copilot --github company.ghe.com
+
+Exit codes:
+  0    the login is kept
+  2    the provider has no login here, or something is missing
+  4    the login was refused, or has expired, or the server could not be asked
+  130  given up with Ctrl-C; nothing is kept";
+
 pub(in crate::args) const AUTH_REMOVE_EXAMPLES: &str = "\
 Examples:
   myclaw auth remove anthropic:work";

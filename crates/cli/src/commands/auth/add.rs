@@ -4,36 +4,17 @@ use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
 use myclaw_agent::{did_you_mean, known_providers};
-use myclaw_auth::{AuthFile, CredentialType, StoredProfile};
+use myclaw_auth::{CredentialType, StoredProfile};
 use myclaw_config::{KEYRING_SERVICE, KeySource, SecretString};
 use myclaw_llm::{KeyNeed, provider_info};
 
-use super::{Keys, login, prompt, say};
+use super::keep::{IfTaken, has_profile, is_taken, keep, profile_name};
+use super::{Keys, login, prompt};
 use crate::args::auth::{AddArgs, KeyType, PlaceArgs};
 use myclaw_front::exit::CliError;
-use myclaw_front::print::note;
 
-/// Longest name of a profile, in characters.
-const MAX_NAME: usize = 64;
 /// Most that is read from standard input: a long token has some KiB.
 const MAX_INPUT: u64 = 64 * 1024;
-
-/// The vendors that keep the logins of their plans for their own programs, and the page on which they say so (read in
-/// November 2026).
-const NOT_PERMITTED: [(&str, &str); 3] = [
-    (
-        "anthropic",
-        "Anthropic does not permit logins with a Claude plan in other programs (code.claude.com/docs/en/legal-and-compliance)",
-    ),
-    (
-        "google",
-        "Google does not permit the login of Gemini CLI in other programs (geminicli.com/docs/resources/faq)",
-    ),
-    (
-        "openai",
-        "OpenAI permits logins with ChatGPT to selected partners only (developers.openai.com/siwc)",
-    ),
-];
 
 /// Keeps a key.
 pub(super) fn run(args: &AddArgs, agent: Option<&str>) -> Result<(), CliError> {
@@ -47,42 +28,18 @@ pub(super) fn run(args: &AddArgs, agent: Option<&str>) -> Result<(), CliError> {
         return Err(is_taken(&name));
     }
     let profile = profile(&keys, args, provider)?;
-    let is_kept = keys.change(|file| {
-        let is_free = args.replace || !has_profile(file, &name);
-        if is_free {
-            file.put(&name, profile.clone());
-        }
-        is_free
-    })?;
-    if !is_kept {
-        return Err(is_taken(&name));
-    }
-    say(&format!("{name} is kept in {}", keys.store.describe()))?;
-    // With another provider a key is enough to select a model.
-    if provider_info(provider).is_some_and(|info| info.default_model.is_none())
-        && keys.agent.model.is_none()
-    {
-        note(format_args!(
-            "myclaw: now choose a model of {provider}, with --model {provider}/MODEL or in the config file; \
-             `myclaw models list {provider}` shows those that are known"
-        ));
-    }
-    Ok(())
+    keep(&keys, provider, &name, &profile, IfTaken::of(args.replace))
 }
 
-/// Only one provider has a login.
+/// A login is another command, but for the provider that has nothing else.
 fn check_login(args: &AddArgs, provider: &str) -> Result<(), CliError> {
     let wants_login = args.login || args.github.is_some();
     if !wants_login || provider == login::PROVIDER {
         return Ok(());
     }
-    if let Some((_, why)) = NOT_PERMITTED.iter().find(|(name, _)| *name == provider) {
-        return Err(CliError::usage(format!("{why}; `myclaw auth add {provider}` takes a key")));
-    }
+    login::check(provider)?;
     Err(CliError::usage(format!(
-        "{provider} has no login here; give its key, or sign in to {} with `myclaw auth add {}`",
-        login::PROVIDER,
-        login::PROVIDER
+        "log in with `myclaw auth login {provider}`; `myclaw auth add {provider}` takes a key"
     )))
 }
 
@@ -102,16 +59,6 @@ fn profile(keys: &Keys, args: &AddArgs, provider: &str) -> Result<StoredProfile,
             StoredProfile::with_key(provider, CredentialType::Token, token)
         }
     })
-}
-
-fn has_profile(file: &AuthFile, name: &str) -> bool {
-    file.profiles().any(|(known, _)| known == name)
-}
-
-fn is_taken(name: &str) -> CliError {
-    CliError::usage(format!(
-        "there is a key `{name}` already; give another name with --profile, or --replace it"
-    ))
 }
 
 /// The key that the user gives; `None` for a login.
@@ -150,18 +97,6 @@ fn check_provider(keys: &Keys, name: &str) -> Result<(), CliError> {
             )))
         }
     }
-}
-
-/// `provider:name`.
-fn profile_name(provider: &str, name: &str) -> Result<String, CliError> {
-    let name = name.strip_prefix(provider).and_then(|rest| rest.strip_prefix(':')).unwrap_or(name);
-    let is_fine = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '@' | '+');
-    if name.is_empty() || name.chars().count() > MAX_NAME || !name.chars().all(is_fine) {
-        return Err(CliError::usage(format!(
-            "a key's name has 1 to {MAX_NAME} letters, digits and the characters . _ - @ +"
-        )));
-    }
-    Ok(format!("{provider}:{name}"))
 }
 
 /// The place of the key, if it is not kept in the store.

@@ -1,7 +1,8 @@
 //! `myclaw auth list`.
 
 use myclaw_auth::{
-    Arranged, CredentialType, FailureReason, ProfileOrigin, UsageStats, Validity, replacing_command,
+    Arranged, CredentialType, FailureReason, ProfileOrigin, StoredProfile, UsageStats, Validity,
+    replacing_command,
 };
 use myclaw_config::{ExposeSecret, KeySource};
 use serde::Serialize;
@@ -38,6 +39,15 @@ struct Listed {
     last_used: Option<u64>,
     pinned: bool,
     preferred: bool,
+    /// Whose login it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account: Option<String>,
+    /// What that person has paid for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<String>,
+    /// Until when the credential is good, in milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -113,7 +123,14 @@ fn listed(keys: &Keys, provider: &str, entry: Arranged, now_ms: u64) -> Listed {
         Validity::Valid if cooldown.is_empty() => State::Ok,
         Validity::Valid => State::Cooldown,
     };
+    let stored = keys.file.profiles().find(|(name, _)| *name == profile.id);
+    let of_login = |text: fn(&StoredProfile) -> &Option<String>| {
+        stored.and_then(|(_, stored)| text(stored).clone())
+    };
     Listed {
+        account: of_login(|stored| &stored.account),
+        plan: of_login(|stored| &stored.plan),
+        expires: profile.expires_at,
         pinned: is_named(keys.file.pinned.get(provider)),
         preferred: is_named(keys.file.preferred.get(provider)),
         provider: provider.to_owned(),
@@ -197,6 +214,11 @@ fn state(key: &Listed) -> String {
             cause(cooldown.reason)
         )
     }));
+    if matches!(key.state, State::Ok | State::Cooldown) {
+        words.extend(key.expires.map(|expires| format!("until {}", local_minute(expires))));
+    }
+    words.extend(key.account.as_ref().map(|account| format!("of {account}")));
+    words.extend(key.plan.as_ref().map(|plan| format!("plan {plan}")));
     words.extend(key.pinned.then(|| "pinned".to_owned()));
     words.extend(key.preferred.then(|| "preferred".to_owned()));
     words.join(", ")

@@ -35,7 +35,7 @@ pub(super) fn log_in(server: &ConfiguredServer, scope: Option<String>) -> Result
 }
 
 /// A line of standard input with text; never without one.
-async fn pasted() -> Option<String> {
+pub(in crate::commands) async fn pasted() -> Option<String> {
     let (sender, line) = oneshot::channel();
     // A read that nobody ends must not keep the program from ending.
     thread::spawn(move || {
@@ -48,7 +48,7 @@ async fn pasted() -> Option<String> {
 }
 
 /// Opens the page, where somebody sits in front of this machine. The address is printed in any case.
-fn open_browser(address: &str) {
+pub(in crate::commands) fn open_browser(address: &str) {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let has_screen = cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
     if !has_screen || is_set("SSH_CONNECTION") || !io::stderr().is_terminal() {

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use secrecy::ExposeSecret as _;
 use serde::Serialize;
 use serde_json::{Value, json};
+use url::Url;
 
 use super::{MessageState, ReasoningState};
 use crate::wire::compat::{Compat, ToolIdRule};
@@ -27,6 +29,12 @@ const MIN_OUTPUT_TOKENS: u64 = 16;
 /// Requests reasoning in a form that can be sent back, because nothing is stored.
 const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 
+/// The host at which logins with a ChatGPT plan are good.
+const OPENAI_HOST: &str = "api.openai.com";
+
+/// The group of the tools for a ChatGPT plan.
+const NAMESPACE: &str = "agent";
+
 /// Encodes `request`.
 ///
 /// # Errors
@@ -34,7 +42,8 @@ const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> {
     let model = request.model;
     let compat = Compat::of(model);
-    let mut input = Input { model, compat, items: Vec::new() };
+    let is_plan = is_chatgpt_plan(request);
+    let mut input = Input { model, compat, is_plan, items: Vec::new() };
     input.add_system_prompt(request.system_prompt);
     let before = input.items.len();
     input.add_all(request.messages.as_slice());
@@ -47,12 +56,14 @@ pub fn encode(request: &ModelRequest<'_>) -> Result<EncodedRequest, ModelError> 
         store: false,
         reasoning: Reasoning::of(model, request.thinking),
         include: model.reasoning.then_some([ENCRYPTED_REASONING]),
-        max_output_tokens: output_limit(request).map(|limit| limit.max(MIN_OUTPUT_TOKENS)),
-        tools: request.tools.iter().map(Tool::new).collect(),
+        max_output_tokens: output_limit(request)
+            .filter(|_| !is_plan)
+            .map(|limit| limit.max(MIN_OUTPUT_TOKENS)),
+        tools: tools(request.tools, is_plan),
         tool_choice: request.openai_tool_choice(|name| json!({"type": "function", "name": name})),
         parallel_tool_calls: request.openai_parallel_calls(),
-        temperature: request.asked().temperature,
-        top_p: request.asked().top_p,
+        temperature: request.asked().temperature.filter(|_| !is_plan),
+        top_p: request.asked().top_p.filter(|_| !is_plan),
         text: request.asked().format.as_ref().map(|format| json!({"format": format})),
         input: input.items,
     };
@@ -71,7 +82,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<Offered<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,6 +117,39 @@ impl<'a> Reasoning<'a> {
             _ => Some(Self { effort, summary: Some("auto") }),
         }
     }
+}
+
+/// Whether the key of `request` is the token of a login with a ChatGPT plan, for which OpenAI permits less in a request
+/// (developers.openai.com/siwc/token-sharing-open-source/preview-limitations, read in November 2026). Keys begin with `sk-`.
+fn is_chatgpt_plan(request: &ModelRequest<'_>) -> bool {
+    let key = request.api_key.map(|key| key.expose_secret().trim()).unwrap_or_default();
+    let url = Url::parse(request.model.base_url.trim()).ok();
+    let is_openai = url.as_ref().and_then(Url::host_str) == Some(OPENAI_HOST);
+    is_openai && !key.is_empty() && !key.starts_with("sk-")
+}
+
+/// A tool, or the group in which a ChatGPT plan wants them.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Offered<'a> {
+    Tool(Tool<'a>),
+    Group {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        name: &'static str,
+        description: &'static str,
+        tools: Vec<Tool<'a>>,
+    },
+}
+
+fn tools(schemas: &[ToolSchema], is_plan: bool) -> Vec<Offered<'_>> {
+    let tools = schemas.iter().map(Tool::new);
+    if is_plan && !schemas.is_empty() {
+        let description = "The tools of this agent.";
+        let (kind, name) = ("namespace", NAMESPACE);
+        return vec![Offered::Group { kind, name, description, tools: tools.collect() }];
+    }
+    tools.map(Offered::Tool).collect()
 }
 
 #[derive(Serialize)]
@@ -146,6 +190,8 @@ enum Item<'a> {
         arguments: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        namespace: Option<&'static str>,
     },
     FunctionCallOutput {
         call_id: Cow<'a, str>,
@@ -203,6 +249,7 @@ impl<'a> From<Vec<Piece<'a>>> for Content<'a> {
 struct Input<'a> {
     model: &'a Model,
     compat: Compat,
+    is_plan: bool,
     items: Vec<Item<'a>>,
 }
 
@@ -212,7 +259,10 @@ impl<'a> Input<'a> {
         if history::is_blank(prompt) {
             return;
         }
-        let role = self.compat.system_role.name(self.model);
+        let role = match self.is_plan {
+            true => "developer",
+            false => self.compat.system_role.name(self.model),
+        };
         self.items.push(Item::message(role, Content::Text(Cow::Borrowed(prompt))));
     }
 
@@ -275,7 +325,7 @@ impl<'a> Input<'a> {
                 }
                 ContentBlock::ToolCall(call) => {
                     self.add_prose(&mut prose);
-                    self.items.push(function_call(call, keeps_ids));
+                    self.items.push(function_call(call, keeps_ids, self.is_plan));
                 }
                 ContentBlock::Image(_) => {}
             }
@@ -333,7 +383,7 @@ fn own_message<'a>(text: &'a str, state: MessageState<'a>, keeps_ids: bool) -> I
     }
 }
 
-fn function_call(call: &ToolCall, keeps_ids: bool) -> Item<'_> {
+fn function_call(call: &ToolCall, keeps_ids: bool, is_plan: bool) -> Item<'_> {
     Item::FunctionCall {
         call_id: TOOL_IDS.apply(&call.id),
         name: history::tool_name(&call.name),
@@ -342,5 +392,6 @@ fn function_call(call: &ToolCall, keeps_ids: bool) -> Item<'_> {
             .thought_signature
             .as_deref()
             .filter(|id| keeps_ids && !id.is_empty() && id.len() <= MAX_ITEM_ID),
+        namespace: is_plan.then_some(NAMESPACE),
     }
 }

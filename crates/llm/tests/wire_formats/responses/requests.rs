@@ -1,13 +1,15 @@
 //! What a server of the Responses format is sent.
 
-use myclaw_llm::{Api, AssistantMessage, ContentBlock, Message, ThinkingLevel, ThinkingLevels};
+use myclaw_llm::{
+    AnswerOptions, Api, AssistantMessage, ContentBlock, Message, ThinkingLevel, ThinkingLevels,
+};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::{API, hidden_thinking, text_with_state};
 use crate::decoding::{call_with_state, decode};
 use crate::formats::format;
-use crate::request::{TestRequest, assistant, call, result, user};
+use crate::request::{TestRequest, assistant, call, result, turn, user};
 
 /// What a model said goes back to it as the same items, and to others as plain words.
 #[test]
@@ -192,4 +194,39 @@ fn hosts_are_addressed_as_they_want() {
         let (url, header, role) = sent(base_url, key);
         assert_eq!((url.as_str(), header.as_str(), role.as_str().unwrap()), expected);
     }
+}
+
+/// A login with a ChatGPT plan permits less than a key (developers.openai.com/siwc), at OpenAI itself alone.
+#[test]
+fn a_chatgpt_plan_gets_what_it_permits() {
+    let mut request = TestRequest::new(API, &turn(API));
+    request.options = Some(AnswerOptions { temperature: Some(0.5), ..AnswerOptions::default() });
+    let mut bodies = [
+        ("https://api.openai.com/v1", "sk-key"),
+        ("https://gateway.example/v1", "token-of-a-login"),
+        ("https://api.openai.com/v1", "token-of-a-login"),
+    ]
+    .map(|(base_url, key)| {
+        request.model.base_url = base_url.to_owned();
+        request.key = Some(SecretString::from(key));
+        request.body()
+    });
+    let [with_key, elsewhere, with_plan] = &mut bodies;
+    assert_eq!(with_key["tools"], elsewhere["tools"]);
+    assert_eq!(elsewhere["temperature"], 0.5);
+    for field in ["max_output_tokens", "temperature"] {
+        let left_out = with_key.as_object_mut().unwrap().remove(field);
+        assert!(left_out.is_some_and(|value| !value.is_null()), "{field}");
+    }
+    with_key["tools"] = json!([{
+        "type": "namespace", "name": "agent", "description": "The tools of this agent.",
+        "tools": with_key["tools"].take(),
+    }]);
+    let items = with_key["input"].as_array_mut().unwrap();
+    items[0]["role"] = json!("developer");
+    for item in items.iter_mut().filter(|item| item["type"] == "function_call") {
+        item["namespace"] = json!("agent");
+    }
+    assert_eq!(with_plan, with_key);
+    assert!(with_plan.to_string().matches("\"namespace\"").count() > 1, "{with_plan}");
 }
