@@ -34,6 +34,8 @@ pub(crate) enum Kind {
     Login,
     /// Nothing was sent: the server could not be reached.
     Unreached,
+    /// The connection ended in the middle of the answer.
+    BrokenOff,
     /// The server has forgotten the session, and did nothing.
     SessionLost,
 }

@@ -129,6 +129,21 @@ impl Drop for Http {
     }
 }
 
+/// Whether a request may be made twice: it asks for something and changes nothing. What a tool does, nobody knows.
+fn changes_nothing(message: &Value) -> bool {
+    const METHODS: [&str; 8] = [
+        "server/discover",
+        "tools/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "prompts/list",
+        "prompts/get",
+        "ping",
+    ];
+    message["method"].as_str().is_some_and(|method| METHODS.contains(&method))
+}
+
 /// Sends all messages: each request at once, the others one after the other.
 async fn send_all(endpoint: Arc<Endpoint>, mut queue: mpsc::Receiver<Outgoing>) {
     let mut requests = JoinSet::new();
@@ -182,7 +197,17 @@ impl Endpoint {
         }
     }
 
+    /// Makes a request. One that changes nothing is made again once if its connection broke off.
     async fn request(&self, message: &Value, asked: &Asked) -> Result<(), Failure> {
+        match self.request_once(message, asked).await {
+            Err(failure) if failure.kind == Kind::BrokenOff && changes_nothing(message) => {
+                self.request_once(message, asked).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn request_once(&self, message: &Value, asked: &Asked) -> Result<(), Failure> {
         let mut extra = Vec::new();
         if self.is_stateless() {
             extra = headers::of_message(message);
@@ -263,10 +288,15 @@ impl Endpoint {
         if let Some(message) = message {
             request = request.body(message.to_string());
         }
-        request
-            .send()
-            .await
-            .map_err(|error| unreached(transport_error(&error, url, CONNECT_LIMIT).message))
+        // A server may close an idle connection just when a request goes out on it, and nobody knows then what became of it.
+        let again = request.try_clone().filter(|_| message.is_some_and(changes_nothing));
+        let sent = match (request.send().await, again) {
+            (Err(error), Some(again)) if !error.is_connect() && !error.is_timeout() => {
+                again.send().await
+            }
+            (sent, _) => sent,
+        };
+        sent.map_err(|error| unreached(transport_error(&error, url, CONNECT_LIMIT).message))
     }
 
     fn headers(

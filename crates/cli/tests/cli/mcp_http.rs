@@ -75,6 +75,25 @@ fn a_server_that_answers_the_first_request_late_is_asked_again() {
 }
 
 #[test]
+fn a_request_that_changes_nothing_is_made_again_when_its_connection_ends_under_it() {
+    let echo = call("echo", &json!({"text": "hello"}));
+    let (results, requests) = answers("closing", &[echo.clone(), echo]);
+    let ids = |method: &str| -> Vec<&Value> {
+        let bodies = requests.iter().map(|request| &request["body"]);
+        bodies.filter(|body| body["method"] == method).map(|body| &body["id"]).collect()
+    };
+    for method in ["server/discover", "tools/list"] {
+        let [first, second, ..] = ids(method)[..] else { panic!("{method}: {requests:?}") };
+        assert_eq!(first, second, "{method} is made again");
+    }
+    // Nobody knows what the first call has done.
+    assert!(results[0].contains("faults") && !results[0].contains("hello"), "{}", results[0]);
+    assert!(results[1].contains("echo: hello"), "{}", results[1]);
+    let [first, second] = ids("tools/call")[..] else { panic!("two calls: {requests:?}") };
+    assert_ne!(first, second);
+}
+
+#[test]
 fn a_message_without_a_session_repeats_itself_in_its_headers() {
     let wanted = [call("region", &json!({"region": "Köln"})), call("broken", &json!({}))];
     let (results, requests) = answers("stateless", &wanted);

@@ -92,7 +92,7 @@ impl Endpoint {
             resumes = if had == stream.last_event { resumes + 1 } else { 1 };
             if stream.last_event.is_empty() || self.is_stateless() || resumes > MAX_RESUMES {
                 let what = format!("{} broke off before the answer was whole", self.host());
-                return Err(Failure::other(what));
+                return Err(Failure::new(Kind::BrokenOff, what));
             }
             response = self.resume(&stream).await?;
             if !response.status().is_success() {
@@ -294,7 +294,8 @@ async fn read_line(mut response: Response) -> Result<Line, Failure> {
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Ok(None) => return Ok(Line::Whole(body)),
             Err(_) => {
-                return Err(Failure::other("the server broke off before the answer was whole"));
+                let what = "the server broke off before the answer was whole";
+                return Err(Failure::new(Kind::BrokenOff, what));
             }
         }
     }

@@ -2,7 +2,8 @@
 """An MCP server behind HTTP whose tools misbehave in all the ways of servers, and an authorization server.
 
 Modes: sessions (2025-11-25), stateless (2026-07-28 only), old (the transport of 2024-11-05), busy (stateless, and answers the
-first request too late), agreeing (busy, and answers `initialize` with its revision). The second argument is a file: each
+first request too late), agreeing (busy, and answers `initialize` with its revision), closing (stateless, and closes the
+connection of the first request of each method: of the list of tools in the middle of the answer). The second argument is a file: each
 request becomes a line of JSON in it. The third is JSON: if it is not empty, the server wants a login, and its authorization
 server, which has the same address, has these faults. The first line of the output is the port.
 """
@@ -18,7 +19,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 MODE, LOG, OAUTH = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 BUSY, AGREES = MODE in ("busy", "agreeing"), MODE == "agreeing"
-MODE = "stateless" if BUSY else MODE
+CLOSES = MODE == "closing"
+MODE = "stateless" if BUSY or CLOSES else MODE
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
 REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
@@ -33,7 +35,7 @@ TOOLS += [{"name": "region", "description": "Says its header", "inputSchema": RE
 WELL_KNOWN = "/.well-known/oauth-"
 codes, access, refresh = {}, set(), set()
 lock = threading.Lock()
-sessions, streams, kept = set(), {}, {}
+sessions, streams, kept, closed = set(), {}, {}, set()
 state = {"made": 0, "count": 0, "changed": False, "delayed": False}
 
 
@@ -225,6 +227,12 @@ class Handler(BaseHTTPRequestHandler):
                 return self.plain(400, "no version")
         if MODE == "sessions" and body["method"] == "server/discover":
             return self.plain(400, {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "Bad Request: Server not initialized"}})
+        if CLOSES and body["method"] not in closed:
+            closed.add(body["method"])
+            self.close_connection = True
+            if body["method"] == "tools/list":
+                self.wfile.write(b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"jsonrpc": "2.0", ')
+            return
         if BUSY and body["method"] == "server/discover" and not state["delayed"]:
             state["delayed"] = True
             time.sleep(16)
