@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use myclaw_config::{CommandLine, HooksConfig, McpServerConfig};
 use myclaw_engine::Hook;
 use myclaw_files::text_of_bytes;
-use myclaw_hooks::{Check, RunInfo, package_hooks};
+use myclaw_hooks::{Check, ClaudeEvent, RunInfo, claude_hook, package_hooks};
 pub use myclaw_packages::{
     CANNOT_KNOW, Changed, FileChange, LoadedPackage, Locked, PackageApproval, PackageContents,
     PackageError, PackageState, PackageStore, Source, Tree, plain_name, scan,
@@ -139,6 +139,13 @@ impl SessionConfig {
             });
             let of_package = (package.directory.as_path(), &check);
             hooks.extend(package_hooks(&own, &self.home.paths, of_package, run.clone())?);
+            for hook in &package.contents.claude_hooks {
+                let Some(event) = ClaudeEvent::named(&hook.event) else { continue };
+                let (line, limit) = (hook.command.as_str(), hook.timeout_seconds);
+                let wanted = (event, hook.matcher.as_deref());
+                let paths = &self.home.paths;
+                hooks.push(claude_hook(wanted, (line, limit), paths, of_package, run.clone())?);
+            }
         }
         Ok(hooks)
     }

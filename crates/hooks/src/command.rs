@@ -42,6 +42,17 @@ pub(crate) enum Printed {
     Ignored,
 }
 
+/// How a command has ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// Its exit code.
+    pub(crate) code: i32,
+    /// What it has printed.
+    pub(crate) output: String,
+    /// What it has printed to standard error.
+    pub(crate) errors: String,
+}
+
 impl Command {
     /// A relative program path starts at the config file's directory, never at the directory of the run: files that the
     /// agent can write must not become hooks.
@@ -92,6 +103,11 @@ impl Command {
         self.spec(Path::new("/"), Vec::new()).resolve_program()
     }
 
+    /// The same command with one more variable.
+    pub(crate) fn with_variable(self, name: &str, value: &Path) -> Self {
+        Self { environment: self.environment.with(name, value), ..self }
+    }
+
     /// Runs the command to its end and returns its output. It is killed if the future is dropped.
     pub(crate) async fn run(
         &self,
@@ -99,6 +115,29 @@ impl Command {
         input: &Value,
         printed: Printed,
     ) -> Result<String, HookError> {
+        let (code, output, errors) = self.end_of(directory, input, printed).await?;
+        match code {
+            0 => Ok(output),
+            code => Err(HookError(format!("it ended with exit code {code}{}", complaint(&errors)))),
+        }
+    }
+
+    /// Runs the command to its end, whatever its exit code is.
+    pub(crate) async fn finish(
+        &self,
+        directory: &Path,
+        input: &Value,
+    ) -> Result<Finished, HookError> {
+        let (code, output, errors) = self.end_of(directory, input, Printed::Answer).await?;
+        Ok(Finished { code, output, errors: errors.tail })
+    }
+
+    async fn end_of(
+        &self,
+        directory: &Path,
+        input: &Value,
+        printed: Printed,
+    ) -> Result<(i32, String, CapturedOutput), HookError> {
         if let Some(check) = &self.check {
             check().await.map_err(HookError)?;
         }
@@ -119,14 +158,13 @@ impl Command {
         let complaint = complaint(&finished.errors);
         match finished.exit {
             // The limit may be exceeded just before the exit.
-            Exit::Code(0) if printed == Printed::Ignored || !finished.output.truncated => {
-                Ok(finished.output.tail)
+            Exit::Code(code)
+                if code != 0 || printed == Printed::Ignored || !finished.output.truncated =>
+            {
+                Ok((code, finished.output.tail, finished.errors))
             }
-            Exit::Code(0) | Exit::Aborted => {
+            Exit::Code(_) | Exit::Aborted => {
                 Err(HookError(format!("it printed more than {limit} bytes and was stopped")))
-            }
-            Exit::Code(code) => {
-                Err(HookError(format!("it ended with exit code {code}{complaint}")))
             }
             Exit::Signal(signal) => {
                 Err(HookError(format!("it was ended by signal {signal}{complaint}")))

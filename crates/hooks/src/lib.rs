@@ -8,10 +8,12 @@
 //! |---|---|
 //! | `command` | running a command, and its failures |
 //! | `answer` | the answers that a command may give; anything else is a failure |
+//! | `claude` | hooks that are written for Claude Code |
 //! | `hook` | the trait's methods: the input of a command, and the effect of its answer |
 #![forbid(unsafe_code)]
 
 mod answer;
+mod claude;
 mod command;
 mod hook;
 
@@ -23,6 +25,7 @@ use myclaw_engine::{Hook, HookError};
 use myclaw_exec::ExecError;
 use serde_json::Value;
 
+pub use crate::claude::{ClaudeEvent, claude_hook};
 pub use crate::command::Check;
 use crate::command::{Command, Printed};
 use crate::hook::CommandHook;

@@ -19,6 +19,12 @@ const MAX_NAME: usize = 40;
 const MAX_HINTS: usize = 10;
 /// Longest text of one wish that is shown.
 const MAX_SHOWN: usize = 2_000;
+/// The events of Claude Code's hooks that have a counterpart here.
+pub const CLAUDE_EVENTS: [&str; 6] =
+    ["PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart", "PreCompact", "Stop"];
+/// Seconds after which such a hook is stopped, if it does not say, and at most.
+const CLAUDE_TIMEOUT: u64 = 60;
+const MAX_CLAUDE_TIMEOUT: u64 = 600;
 /// Scripts that npm would run, which never happens here.
 const INSTALL_SCRIPTS: [&str; 4] = ["preinstall", "install", "postinstall", "prepare"];
 
@@ -42,6 +48,19 @@ pub struct PackageServer {
     pub entry: Value,
 }
 
+/// A hook that is written for Claude Code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaudeHookEntry {
+    /// Its event, one of [`CLAUDE_EVENTS`].
+    pub event: String,
+    /// What it is for, as a pattern; everything without it.
+    pub matcher: Option<String>,
+    /// A line for the shell.
+    pub command: String,
+    /// Seconds after which it is stopped.
+    pub timeout_seconds: u64,
+}
+
 /// What is in a package.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PackageContents {
@@ -57,6 +76,8 @@ pub struct PackageContents {
     pub agents: Vec<PackageDocument>,
     /// Its hooks.
     pub hooks: HooksConfig,
+    /// Its hooks that are written for Claude Code.
+    pub claude_hooks: Vec<ClaudeHookEntry>,
     /// Its MCP servers.
     pub servers: Vec<PackageServer>,
     /// What is in it and has no effect here, with the reason.
@@ -116,6 +137,7 @@ impl PackageContents {
             && self.agents.is_empty()
             && self.servers.is_empty()
             && self.hooks.commands().next().is_none()
+            && self.claude_hooks.is_empty()
     }
 
     /// What the `package.json` of npm adds.
@@ -191,20 +213,19 @@ impl PackageContents {
         Ok(())
     }
 
-    /// Hooks in the words of this program. Those of Claude Code read and answer other texts.
+    /// Hooks in the words of this program, and those of Claude Code.
     fn add_hooks(&mut self, file: &Value) -> Result<(), TreeError> {
         let events = if file["hooks"].is_object() { &file["hooks"] } else { file };
         let mut own = Map::new();
         for (event, hooks) in events.as_object().into_iter().flatten() {
             match event.chars().next().is_some_and(char::is_uppercase) {
-                true => self.unused.push(format!(
-                    "the hooks {}: they are written for Claude Code, whose hooks read and answer other texts; docs/operate/hooks.md",
-                    escape(event)
-                )),
+                true => self.add_claude_hooks(event, hooks),
                 false if event == "description" => {}
                 false => drop(own.insert(event.clone(), hooks.clone())),
             }
         }
+        // A session begins before anything is said in it, in whatever order a file has that.
+        self.claude_hooks.sort_by_key(|hook| hook.event != "SessionStart");
         let hooks: HooksConfig = serde_json::from_value(Value::Object(own))
             .map_err(|error| TreeError(format!("its hooks: {error}; docs/operate/hooks.md")))?;
         self.hooks.before_agent_start.extend(hooks.before_agent_start);
@@ -215,6 +236,42 @@ impl PackageContents {
         self.hooks.session_compact.extend(hooks.session_compact);
         self.hooks.agent_end.extend(hooks.agent_end);
         Ok(())
+    }
+
+    /// The hooks of an event of Claude Code: lists of hooks, each list for what its matcher names.
+    fn add_claude_hooks(&mut self, event: &str, lists: &Value) {
+        let named = escape(event);
+        if !CLAUDE_EVENTS.contains(&event) {
+            self.unused.push(format!("the hooks {named}: there is no such event here"));
+            return;
+        }
+        if event == "Stop" {
+            self.unused.push(
+                "what the hooks Stop answer: a turn that is over is not continued".to_owned(),
+            );
+        }
+        for list in lists.as_array().into_iter().flatten() {
+            let matcher = list["matcher"].as_str().map(str::to_owned);
+            for hook in list["hooks"].as_array().into_iter().flatten() {
+                let command = hook["command"].as_str().filter(|line| !line.trim().is_empty());
+                match command.filter(|_| hook["type"] == "command") {
+                    Some(command) => self.claude_hooks.push(ClaudeHookEntry {
+                        event: event.to_owned(),
+                        matcher: matcher.clone(),
+                        command: command.to_owned(),
+                        timeout_seconds: hook["timeout"]
+                            .as_u64()
+                            .unwrap_or(CLAUDE_TIMEOUT)
+                            .clamp(1, MAX_CLAUDE_TIMEOUT),
+                    }),
+                    None => {
+                        let kind = escape(hook["type"].as_str().unwrap_or("no type"));
+                        self.unused
+                            .push(format!("a hook {named} of {kind}: only commands are run"));
+                    }
+                }
+            }
+        }
     }
 
     fn add_servers(&mut self, file: &Value) {
@@ -252,6 +309,15 @@ impl PackageContents {
                 hook.timeout_seconds
             ));
             texts.push(line);
+        }
+        for hook in &self.claude_hooks {
+            let matcher = hook.matcher.as_deref().filter(|matcher| !matcher.is_empty());
+            let matcher = matcher.map(|matcher| format!(" for {matcher}")).unwrap_or_default();
+            wishes.push(format!(
+                "hook {}{matcher}: runs a line for the shell with all your rights, at most {} s: {}",
+                hook.event, hook.timeout_seconds, hook.command
+            ));
+            texts.push(hook.command.clone());
         }
         for server in &self.servers {
             let entry = server.entry.to_string();

@@ -20,7 +20,10 @@ mod scan;
 mod store;
 mod tree;
 
-pub use contents::{PackageContents, PackageDocument, PackageServer, ROOT, plain_name};
+pub use contents::{
+    CLAUDE_EVENTS, ClaudeHookEntry, PackageContents, PackageDocument, PackageServer, ROOT,
+    plain_name,
+};
 pub use scan::{CANNOT_KNOW, scan};
 pub use store::{
     Changed, LoadedPackage, Locked, PackageApproval, PackageError, PackageState, PackageStore,

@@ -36,6 +36,7 @@ fn write_package(home: &TempHome, note: &str) -> PathBuf {
         "before_agent_start": [{"command": ["./hooks/keep.sh"]}],
         "agent_end": [{"command": "echo \"$CLAUDE_PLUGIN_ROOT\" >> ~/roots"}],
         "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}],
+        "Notification": [{"hooks": [{"type": "command", "command": "true"}]}],
     }});
     write("hooks/hooks.json", &hooks.to_string());
     let script = write("hooks/keep.sh", "#!/bin/sh\ncat >> \"$HOME/kept\"\n");
@@ -81,7 +82,8 @@ fn nothing_of_a_package_counts_before_exactly_it_was_approved() {
         "command greet: Greets",
         "agent critic: Finds faults",
         "hook before_agent_start: runs a program with all your rights, at most 10 s: [\"./hooks/keep.sh\"]",
-        "the hooks PreToolUse: they are written for Claude Code",
+        "hook PreToolUse for Bash: runs a line for the shell with all your rights, at most 60 s: true",
+        "the hooks Notification: there is no such event here",
         "It cannot know what a program does",
     ] {
         assert!(asked.stdout().contains(expected), "{expected}: {}", asked.stdout());
@@ -569,4 +571,135 @@ fn a_zip_archive_is_a_package_and_a_bad_one_is_refused_with_a_reason() {
         assert!(refused.stderr().contains(why), "{members} {change}: {said}");
     }
     assert!(!home.state_directory().join("packages").exists());
+}
+
+/// A plugin with hooks as their authors write them: in Python, with the input and the answers of Claude Code.
+fn write_plugin(home: &TempHome) -> PathBuf {
+    let root = home.path().join("sources/guard");
+    let write = |path: &str, text: &str| home.write(root.join(path), text);
+    write(".claude-plugin/plugin.json", &json!({"name": "guard", "version": "1.0.0"}).to_string());
+    let hook = |event: &str| {
+        let line = format!("python3 \"${{CLAUDE_PLUGIN_ROOT}}/hooks/guard.py\" {event}");
+        json!({"type": "command", "command": line, "timeout": 50})
+    };
+    let list = |event: &str, matcher: &str| json!([{"matcher": matcher, "hooks": [hook(event)]}]);
+    let hooks = json!({"description": "Guards", "hooks": {
+        "PreToolUse": list("PreToolUse", "Bash|Write"), "PostToolUse": list("PostToolUse", "Read"),
+        "UserPromptSubmit": list("UserPromptSubmit", ""), "SessionStart": list("SessionStart", "startup"),
+        "Stop": list("Stop", ""), "SubagentStop": list("SubagentStop", ""),
+    }});
+    write("hooks/hooks.json", &hooks.to_string());
+    write(
+        "hooks/guard.py",
+        r#"import json, os, sys
+event = json.load(sys.stdin)
+assert event["hook_event_name"] == sys.argv[1], event
+with open(os.path.expanduser("~/seen"), "a") as seen:
+    seen.write(json.dumps({**event, "project": os.environ["CLAUDE_PROJECT_DIR"]}) + "\n")
+if sys.argv[1] == "PreToolUse":
+    if event["tool_name"] == "Bash":
+        print("no commands here", file=sys.stderr)
+        sys.exit(2)
+    if "secret" in event["tool_input"]["file_path"]:
+        print(json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
+                          "permissionDecisionReason": "secrets stay"}}))
+    elif "odd" in event["tool_input"]["file_path"]:
+        sys.exit(1)
+    else:
+        changed = {**event["tool_input"], "content": "changed by the hook"}
+        print(json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": changed}}))
+if sys.argv[1] == "PostToolUse":
+    print(json.dumps({"decision": "block", "reason": "read it again"}))
+if sys.argv[1] == "UserPromptSubmit":
+    if "forbidden" in event["prompt"]:
+        print("not that", file=sys.stderr)
+        sys.exit(2)
+    print("The user is in Kiel.")
+if sys.argv[1] == "SessionStart":
+    print(json.dumps({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "Answer in haiku."}}))
+"#,
+    );
+    root
+}
+
+#[test]
+fn hooks_of_claude_code_read_and_answer_as_their_authors_mean_them() {
+    let home = TempHome::new();
+    let source = write_plugin(&home);
+    let source = source.to_str().expect("a path");
+    let asked = run(&home, &["packages", "add", source]);
+    for expected in [
+        "hook PreToolUse for Bash|Write: runs a line for the shell with all your rights, at most 50 s: python3",
+        "the hooks SubagentStop: there is no such event here",
+        "what the hooks Stop answer: a turn that is over is not continued",
+    ] {
+        assert!(asked.stdout().contains(expected), "{expected}: {}", asked.stdout());
+    }
+    let digest = digest_in(&asked);
+    run(&home, &["packages", "add", source, "--yes", "--digest", &digest]).assert_code(0);
+    let steps = [
+        ("bash", json!({"command": "ls"})),
+        ("write", json!({"path": "notes.txt", "content": "mine"})),
+        ("write", json!({"path": "secret.txt", "content": "mine"})),
+        ("write", json!({"path": "odd.txt", "content": "mine"})),
+        ("read", json!({"path": "notes.txt"})),
+    ];
+    let mut script: Vec<Reply> = steps
+        .iter()
+        .enumerate()
+        .map(|(index, (tool, arguments))| {
+            Reply::anthropic().tool_call(format!("call_{index}"), *tool, arguments.clone())
+        })
+        .collect();
+    script.push(Reply::anthropic().text("Done."));
+    let server = ModelServer::spawn_blocking_thread(script);
+    home.write_config(&TempHome::config_for(server.url(), WireFormat::AnthropicMessages));
+    run(&home, &["run", "write it down"]).assert_code(0);
+    server.assert_finished();
+
+    let last = server.last_request().json().clone();
+    assert!(last["system"].to_string().contains("Answer in haiku."));
+    assert!(
+        last["messages"][0].to_string().contains("The user is in Kiel."),
+        "{}",
+        last["messages"][0]
+    );
+    let text = last["messages"].to_string();
+    for words in ["no commands here", "secrets stay", "changed by the hook", "read it again"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    // An exit code that is no refusal stops nothing.
+    let workspace = home.workspace();
+    let found = |name: &str| fs::read_to_string(workspace.join(name)).ok();
+    assert_eq!(found("odd.txt").as_deref(), Some("mine"));
+    assert_eq!(found("notes.txt").as_deref(), Some("changed by the hook"));
+    assert_eq!(found("secret.txt"), None);
+
+    let seen = fs::read_to_string(home.path().join("seen")).expect("what the hooks have read");
+    let seen: Vec<Value> =
+        seen.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let names: Vec<&str> =
+        seen.iter().filter_map(|event| event["hook_event_name"].as_str()).collect();
+    let pre = "PreToolUse";
+    assert_eq!(
+        names,
+        ["SessionStart", "UserPromptSubmit", pre, pre, pre, pre, "PostToolUse", "Stop"]
+    );
+    assert_eq!(
+        (&seen[2]["tool_name"], &seen[2]["tool_input"]["command"]),
+        (&json!("Bash"), &json!("ls"))
+    );
+    assert_eq!(seen[3]["tool_input"]["file_path"], json!(workspace.join("notes.txt")));
+    assert_eq!(seen[7]["stop_hook_active"], true);
+    assert!(seen.iter().all(|event| event["cwd"] == event["project"]), "{seen:?}");
+
+    // A prompt that a hook refuses reaches no model.
+    let refused = run(&home, &["run", "something forbidden"]);
+    refused.assert_code(1);
+    assert!(refused.stderr().contains("not that"), "{}", refused.stderr());
+    // A changed byte turns the hooks off with the package.
+    let file = content(&home, "guard", &digest).join("hooks/guard.py");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("a file");
+    fs::write(&file, "raise SystemExit(0)").expect("another file");
+    assert!(run(&home, &["packages", "verify"]).stdout().contains("guard"));
 }
