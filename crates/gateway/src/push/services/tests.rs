@@ -16,7 +16,7 @@ fn addresses_of_push_services_are_known_and_no_others() {
         "https://fcm.googleapis.com.example.org/x",
         "https://example.org/fcm.googleapis.com",
         "https://notfcm.googleapis.com/x",
-        "https://push.apple.com.evil/x",
+        "https://web.push.apple.com.example.org/x",
         "https://evilpush.apple.com@example.org/x",
         "https://user@fcm.googleapis.com/x",
         "https://fcm.googleapis.com:8443/x",
