@@ -310,14 +310,13 @@ fn what_the_agent_passes_on_is_for_programs_outside_of_the_workspace() {
 }
 
 /// How many modules of a crate import themselves over others. All other crates have none, and these numbers only shrink.
-const IN_CIRCLES: [(&str, usize); 16] = [
+const IN_CIRCLES: [(&str, usize); 15] = [
     ("tui", 2),
     ("protocols", 7),
     ("host", 17),
     ("runner", 3),
     ("mcp", 4),
     ("tools", 2),
-    ("hooks", 2),
     ("engine", 15),
     ("session", 18),
     ("llm-cloud", 2),
@@ -361,7 +360,8 @@ const MADE_OF_A_PATH: [(&str, &str, &[&str]); 18] = [
     ("SessionLog", "session", &[]),
     ("SessionIndex", "session", &[]),
     ("FileInbox", "session", &[]),
-    ("transcript_path", "session", &[TRANSFER]),
+    // Hooks of Claude Code read a field of that name.
+    ("transcript_path", "session", &[TRANSFER, "hooks/src/claude.rs"]),
     // A runner keeps sessions as documents. The agent passes them on to programs that do the same.
     ("JsonSessions", "session", &["runner/src/job.rs", "agent/src/lib.rs"]),
     ("DaySpending", "session", &[STORES, "runner/src/job.rs"]),
@@ -489,6 +489,7 @@ const OWN_FILES: [(&str, &[&str]); 8] = [
             "agent/src/custom_commands.rs",
             "tui/src/paths.rs",
             "cli/src/commands/auth/add.rs",
+            "cli/src/commands/auth/login.rs",
             "cli/src/commands/run/form.rs",
             "cli/src/commands/gateway/service.rs",
             "cli/src/commands/runner.rs",

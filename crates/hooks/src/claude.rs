@@ -16,8 +16,8 @@ use myclaw_llm::{ContentBlock, joined_text};
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-use crate::RunInfo;
 use crate::command::{Check, Command, Finished};
+use crate::run_info::RunInfo;
 
 /// The exit code with which a hook refuses; its errors are the reason.
 const REFUSES: i32 = 2;

@@ -12,11 +12,11 @@ use myclaw_llm::{ContentBlock, Message, joined_text};
 use myclaw_policy::matches_tool;
 use serde_json::{Map, Value, json};
 
-use crate::RunInfo;
 use crate::answer::{
     self, CallAnswer, CompactionAnswer, ContextAnswer, Gate, ResultAnswer, StartAnswer,
 };
 use crate::command::{Command, Printed};
+use crate::run_info::RunInfo;
 
 /// One command for one event.
 pub(crate) struct CommandHook {

@@ -10,14 +10,16 @@
 //! | `answer` | the answers that a command may give; anything else is a failure |
 //! | `claude` | hooks that are written for Claude Code |
 //! | `hook` | the trait's methods: the input of a command, and the effect of its answer |
+//! | `run_info` | what a command is given of a run |
 #![forbid(unsafe_code)]
 
 mod answer;
 mod claude;
 mod command;
 mod hook;
+mod run_info;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use myclaw_config::{CommandLine, Config, ConfigError, ConfigPath, HooksConfig, Paths};
@@ -29,19 +31,7 @@ pub use crate::claude::{ClaudeEvent, claude_hook};
 pub use crate::command::Check;
 use crate::command::{Command, Printed};
 use crate::hook::CommandHook;
-
-/// The facts about a run that a command is given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunInfo {
-    /// The session's key.
-    pub session_key: String,
-    /// Id of the agent.
-    pub agent: String,
-    /// The directory that tools work in.
-    pub working_directory: PathBuf,
-    /// The directory in which commands are started.
-    pub start_directory: PathBuf,
-}
+pub use crate::run_info::RunInfo;
 
 /// The commands of the config, in their order there.
 ///
