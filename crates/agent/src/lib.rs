@@ -18,6 +18,7 @@ mod config_write;
 mod confinement;
 pub mod custom_commands;
 mod declarations;
+mod diagnostics;
 mod direct_call;
 mod driver;
 mod error;

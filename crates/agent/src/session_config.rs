@@ -18,7 +18,7 @@ use myclaw_llm::{CallLimits, Model, ThinkingLevel};
 use myclaw_packages::LoadedPackage;
 use myclaw_policy::check_tool_entry;
 use myclaw_session::{SessionError, SessionKey, SessionUse, Sessions, Spent};
-use myclaw_tools::Jobs;
+use myclaw_tools::{Jobs, LanguageServers};
 
 use crate::Home;
 use crate::confinement::ExecutorSlot;
@@ -147,6 +147,8 @@ pub struct SessionConfig {
     pub editor_servers: BTreeMap<String, McpServerConfig>,
     /// The browser of the session, once a page was opened. It ends with the last clone.
     pub(crate) browser: BrowserSlot,
+    /// The language servers of the session. They end with the last clone.
+    pub(crate) language_servers: Arc<LanguageServers>,
     /// Of all sessions that are made from this one.
     pub(crate) background: Arc<BackgroundJobs>,
     /// What becomes of an answer that a failure cut off.

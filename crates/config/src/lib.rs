@@ -64,12 +64,12 @@ pub use schema::{
     AgentSandboxRules, AgentToolRules, AgentsConfig, AnyHookCommand, ApprovalConfig,
     AttributionConfig, AuthConfig, AuthProfile, BashToolConfig, Bind, BrowserToolConfig, ChatId,
     CommandLine, CommandRule, CompactionConfig, Config, ConfinementConfig, ConfinementLevel,
-    ConfinementLimits, ContextPruning, CooldownConfig, CronConfig, DeliveryMode, DropPolicy,
-    ExecAsk, ExecRules, ExecSecurity, FsToolConfig, GATEWAY_PORT_VARIABLE, GatewayConfig,
-    GroupChatConfig, Heartbeat, HeartbeatConfig, HeartbeatSession, HookCommand, HookEvent,
-    HooksConfig, HostBinding, HostConfig, HostEntry, HostName, HumanDelayConfig, HumanDelayMode,
-    IdentityConfig, IterationCap, KeysName, LaneWidths, LogLevel, LoggingConfig, McpAuth,
-    McpConfig, McpSandbox, McpServerConfig, McpToolRules, MemoryConfig, MemorySearch,
+    ConfinementLimits, ContextPruning, CooldownConfig, CronConfig, DeliveryMode, DiagnosticsConfig,
+    DropPolicy, ExecAsk, ExecRules, ExecSecurity, FsToolConfig, GATEWAY_PORT_VARIABLE,
+    GatewayConfig, GroupChatConfig, Heartbeat, HeartbeatConfig, HeartbeatSession, HookCommand,
+    HookEvent, HooksConfig, HostBinding, HostConfig, HostEntry, HostName, HumanDelayConfig,
+    HumanDelayMode, IdentityConfig, IterationCap, KeysName, LaneWidths, LogLevel, LoggingConfig,
+    McpAuth, McpConfig, McpSandbox, McpServerConfig, McpToolRules, MemoryConfig, MemorySearch,
     MemorySearchConfig, MessageToolConfig, MessagesConfig, ModelApi, ModelChoice, ModelCompat,
     ModelDefinition, ModelInput, ModelName, ModelPrice, ModelTimeouts, ModelsConfig, Network,
     NodeCommands, NodeConfig, NotePath, NotificationsName, OtherChats, OutputLimitName,
@@ -80,7 +80,8 @@ pub use schema::{
     SpeechConfig, StateDirectoryAccess, StreamUsageRule, Subagents, SubagentsConfig,
     SystemRoleName, TelemetryConfig, TerminalConfig, ThemeName, ThinkingDefault, ThinkingFormName,
     ThinkingWords, TlsConfig, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
-    TranscriptionConfig, WebFetchConfig, WebSearchConfig, WebToolsConfig, WorkspaceAccessName,
+    TranscriptionConfig, TrustedProject, WebFetchConfig, WebSearchConfig, WebToolsConfig,
+    WorkspaceAccessName,
 };
 pub use secrecy::{ExposeSecret, SecretString};
 pub use semantics::mcp::is_mcp_server_name;

@@ -16,6 +16,7 @@ mod agents;
 mod auth;
 mod browser;
 pub(crate) mod channels;
+mod diagnostics;
 mod gateway;
 mod heartbeat;
 mod hooks;
@@ -45,6 +46,7 @@ pub use agents::{
 pub use auth::{AuthConfig, CooldownConfig};
 pub use browser::BrowserToolConfig;
 pub(crate) use channels::*;
+pub use diagnostics::{DiagnosticsConfig, TrustedProject};
 pub use gateway::{Bind, GatewayConfig, HostName, Network, PageOrigin, TelemetryConfig, TlsConfig};
 pub use heartbeat::{ActiveHoursConfig, CronConfig, Heartbeat, HeartbeatConfig, HeartbeatSession};
 pub use hooks::{
@@ -307,6 +309,8 @@ pub struct ToolsConfig {
     pub bash: BashToolConfig,
     /// The tools that read and search the web.
     pub web: WebToolsConfig,
+    /// The errors that edits add, from language servers.
+    pub diagnostics: DiagnosticsConfig,
     /// The tool that uses a web browser.
     pub browser: BrowserToolConfig,
     /// The tools that read sessions and write to them.

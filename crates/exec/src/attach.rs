@@ -249,6 +249,19 @@ pub async fn end_child(pid: u32) {
     Tree::traced(root, Mark::new()).terminate().await;
 }
 
+/// The memory in use by a program and everything that it started, in bytes; 0 where the system does not say. Blocks for a few
+/// milliseconds.
+pub fn memory_of_traced(trace: &TreeTrace) -> u64 {
+    let members = traced_tree(trace).map(|tree| tree.members()).unwrap_or_default();
+    let resident = |pid: i32| -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        line.trim().trim_end_matches(" kB").parse().ok()
+    };
+    let kilobytes: u64 = members.iter().filter_map(|member| resident(member.pid)).sum();
+    kilobytes.saturating_mul(1024)
+}
+
 /// Like [`end_traced`], by force and without waiting. Blocks for a few milliseconds.
 pub fn kill_traced(trace: &TreeTrace) {
     if let Some(tree) = traced_tree(trace) {

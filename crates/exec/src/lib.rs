@@ -47,7 +47,7 @@ mod tree;
 
 pub use attach::{
     Attachment, Handle, Link, Piece, TerminalSize, TreeTrace, WriteError, attach, attach_marked,
-    end_child, end_traced, kill_traced,
+    end_child, end_traced, kill_traced, memory_of_traced,
 };
 pub use capture::{CapturedOutput, SideFile, SideFileProblem};
 pub use environment::{EnvironmentPolicy, hide_environment};

@@ -190,6 +190,7 @@ pub const ALL: &[Variable] = &[
     of(Tests, "MYCLAW_ACP_SDK", "the package `@agentclientprotocol/sdk`"),
     of(Tests, "MYCLAW_ACP_PYTHON", "a Python with `agent-client-protocol`"),
     of(Tests, "MYCLAW_AGENT_BROWSER", "the program `agent-browser`"),
+    of(Tests, "MYCLAW_PYRIGHT", "the program `pyright-langserver`"),
     of(Tests, "MYCLAW_AIOSMTPD_PYTHON", "a Python with `aiosmtpd`"),
     of(Tests, "MYCLAW_AJV", "the package `ajv`"),
     of(Tests, "MYCLAW_AXE", "the package `axe-core`"),

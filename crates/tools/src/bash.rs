@@ -205,7 +205,7 @@ impl BashTool {
 }
 
 impl CommandPlace {
-    fn runner(&self) -> Arc<dyn Runner> {
+    pub(crate) fn runner(&self) -> Arc<dyn Runner> {
         match self {
             Self::Here => Arc::new(Here),
             Self::Hiding(runner) | Self::Sandbox { runner, .. } => Arc::clone(runner),

@@ -11,6 +11,7 @@ mod apply_patch;
 mod bash;
 mod changes;
 mod declarations;
+mod diagnostics;
 mod edit;
 mod files;
 mod find;
@@ -37,6 +38,9 @@ pub use changes::{
     WhichTurn, changed_turns, differences, inherit_changes,
 };
 pub use declarations::DECLARATIONS;
+pub use diagnostics::{
+    FileChange, LanguageServers, ProjectPrograms, ServerLimits, ServerPlace, server_for,
+};
 pub use edit::EditTool;
 pub use files::shown_size;
 pub use find::FindTool;

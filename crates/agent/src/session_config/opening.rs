@@ -74,6 +74,7 @@ impl SessionConfig {
             seen_instructions: SeenInstructions::default(),
             editor_servers: BTreeMap::new(),
             browser,
+            language_servers: Arc::default(),
             background,
             cut_answers: CutAnswers::default(),
             options: RunOptions::default(),
@@ -103,7 +104,8 @@ impl SessionConfig {
         let new = Self { session_key, directory, executor, browser, senders, mode, ..self.clone() };
         let quota_state = QuotaState::default();
         let notices = NoticePublisher::default();
-        Self { seen_instructions, quota_state, notices, ..new }.placed_anew()
+        let language_servers = Arc::default();
+        Self { seen_instructions, quota_state, notices, language_servers, ..new }.placed_anew()
     }
 
     /// The same session with another environment and config file. What is open stays open: its jobs, its browser, and
@@ -121,9 +123,10 @@ impl SessionConfig {
             ..SessionOptions::default()
         };
         let new = Self::new(home, config, &options)?.on_behalf_of(self.principals.clone())?;
-        let executor = match self.has_same_place(&new) {
-            true => Arc::clone(&self.executor),
-            false => Arc::clone(&new.executor),
+        // Servers run where the tools do.
+        let (executor, language_servers) = match self.has_same_place(&new) {
+            true => (Arc::clone(&self.executor), Arc::clone(&self.language_servers)),
+            false => (Arc::clone(&new.executor), Arc::clone(&new.language_servers)),
         };
         Ok(Self {
             executor,
@@ -133,6 +136,7 @@ impl SessionConfig {
             quota_state: self.quota_state.clone(),
             notices: self.notices.clone(),
             browser: self.browser.clone(),
+            language_servers,
             background: Arc::clone(&self.background),
             cut_answers: self.cut_answers,
             options: self.options.clone(),

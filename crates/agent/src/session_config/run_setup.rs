@@ -85,6 +85,7 @@ impl SessionConfig {
         let jobs = if permissions.offers("process") { Some(self.jobs().await) } else { None };
         let (place, skills) = self.place_and_skills().await?;
         let commands = self.command_place(&place, &permissions, &params.rules.closed)?;
+        let diagnostics = self.diagnostics_hook(&permissions, commands.clone());
         let options = ToolOptions { command_timeout, jobs, commands, memory: self.memory() };
         params.tools = place.tools(builtin_tools(options));
         params.tools.extend(self.memory_write_tool());
@@ -100,6 +101,7 @@ impl SessionConfig {
             directory: self.home.side_files().artifact_directory(&self.session_key),
         }));
         params.hooks.extend(self.quota_hook());
+        params.hooks.extend(diagnostics);
         params.project = self.project_instructions().await;
         let project_hook = params.project.as_ref().map(|project| self.project_hook(project));
         params.hooks.extend(project_hook);

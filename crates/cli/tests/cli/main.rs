@@ -39,6 +39,7 @@ mod completions;
 mod config_change;
 mod config_check;
 mod costs;
+mod diagnostics;
 mod docs_commands;
 mod docs_environment;
 mod docs_links;

@@ -147,6 +147,7 @@ fn tool_section() -> Value {
         "byProvider": { "mine": tools() }, "bySender": { "mine": tools() }, "byChannel": { "mine": tools() }, "approvals": { "timeoutSeconds": 1, "owners": ["telegram:1"], "sendTo": "telegram:1" },
         "fs": { "workspaceOnly": true, "stateDirectories": ["x"] },
         "bash": { "timeoutSeconds": 86_400, "yieldMs": 600_000, "stateDirectory": "open" },
+        "diagnostics": { "enabled": false, "waitMs": 100, "idleMinutes": 1, "memoryMb": 100, "trustedProjects": ["~/p"] },
         "sessions": {"main": "all", "others": "self", "maxHops": 3},
         "message": {"otherChats": "main"},
         "browser": {
