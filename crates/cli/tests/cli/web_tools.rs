@@ -96,6 +96,18 @@ fn a_search_uses_the_key_of_the_config() {
 }
 
 #[test]
+fn a_search_needs_no_key_where_the_service_wants_none() {
+    let base = page_server(
+        "application/json",
+        br#"{"results": [{"title": "Free", "url": "https://f.example/"}]}"#,
+    );
+    let found = result_of("web_search", &json!({"query": "q"}), |config| {
+        config["tools"]["web"]["search"] = json!({"provider": "tavily", "baseUrl": base});
+    });
+    assert!(found.contains("1. Free"), "{found}");
+}
+
+#[test]
 fn another_model_looks_at_a_picture_for_one_that_cannot() {
     let server = ModelServer::spawn_blocking_thread(Script::from([
         Reply::anthropic()

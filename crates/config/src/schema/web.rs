@@ -116,6 +116,6 @@ pub enum SearchProvider {
     Searxng,
     /// Brave Search.
     Brave,
-    /// Tavily.
+    /// Tavily. Without a key it takes fewer searches.
     Tavily,
 }

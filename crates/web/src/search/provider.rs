@@ -13,6 +13,9 @@ use crate::download::{ServiceClient, read_answer};
 /// Longest answer that is read, in bytes; twenty results are below 200 KB.
 const MAX_ANSWER_BYTES: usize = 2 * 1024 * 1024;
 
+/// The header with which Tavily answers without a key; <https://docs.tavily.com/documentation/keyless>.
+const TAVILY_ACCESS: &str = "x-tavily-access-mode";
+
 /// A service that searches the web.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchService {
@@ -20,7 +23,7 @@ pub enum SearchService {
     Searxng,
     /// Brave Search.
     Brave,
-    /// Tavily.
+    /// Tavily. Without a key it takes fewer searches.
     Tavily,
 }
 
@@ -59,8 +62,8 @@ impl SearchService {
     /// Whether it answers only with a key.
     pub fn needs_key(self) -> bool {
         match self {
-            Self::Searxng => false,
-            Self::Brave | Self::Tavily => true,
+            Self::Searxng | Self::Tavily => false,
+            Self::Brave => true,
         }
     }
 
@@ -101,11 +104,12 @@ impl SearchService {
             }
             Self::Tavily => {
                 let body = json!({"query": query, "max_results": count}).to_string();
-                client
-                    .post(url)
-                    .header("content-type", "application/json")
-                    .bearer_auth(key)
-                    .body(body)
+                let request =
+                    client.post(url).header("content-type", "application/json").body(body);
+                match key.is_empty() {
+                    true => request.header(TAVILY_ACCESS, "keyless"),
+                    false => request.bearer_auth(key),
+                }
             }
         }
         .header(ACCEPT, "application/json")
@@ -123,10 +127,14 @@ impl SearchService {
         }
     }
 
-    /// What a refusal means.
-    fn refusal(self, status: StatusCode) -> String {
+    /// What a refusal of a search with or without a key means.
+    fn refusal(self, status: StatusCode, key: Option<&SecretString>) -> String {
         let name = self.name();
         match (status.as_u16(), self) {
+            (401..=403 | 429 | 432 | 433, Self::Tavily) if key.is_none() => format!(
+                "{name} takes no more searches without a key for now ({status}): wait, or go on without; the user can set \
+                 tools.web.search.apiKey, for which Tavily has free keys"
+            ),
             (403, Self::Searxng) => format!(
                 "{name} refuses answers as JSON (403): its owner adds json to search.formats in its settings.yml"
             ),
@@ -165,7 +173,7 @@ pub(super) async fn search(
     let answer =
         read_answer(request, url, MAX_ANSWER_BYTES).await.map_err(|error| error.to_string())?;
     if !answer.status.is_success() {
-        return Err(service.refusal(answer.status));
+        return Err(service.refusal(answer.status, options.api_key.as_ref()));
     }
     service.parse(&answer.body).map_err(|error| {
         format!(
