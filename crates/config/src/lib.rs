@@ -77,7 +77,7 @@ pub use schema::{
     ProjectStart, ProviderConfig, ProviderModels, QueueConfig, QueueMode, ReasoningReplayRule,
     RunLimits, SandboxMode, SandboxNetwork, SandboxRules, SearchProvider, SessionScope,
     SessionToolsConfig, SideFilesConfig, SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig,
-    SpeechConfig, StateDirectoryAccess, StreamUsageRule, Subagents, SubagentsConfig,
+    SpeechConfig, StateDirectoryAccess, StatusPart, StreamUsageRule, Subagents, SubagentsConfig,
     SystemRoleName, TelemetryConfig, TerminalConfig, ThemeName, ThinkingDefault, ThinkingFormName,
     ThinkingWords, TlsConfig, ToolHookCommand, ToolProfile, ToolRules, ToolsConfig,
     TranscriptionConfig, TrustedProject, WebFetchConfig, WebSearchConfig, WebToolsConfig,

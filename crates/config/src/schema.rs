@@ -84,7 +84,7 @@ pub use side_files::SideFilesConfig;
 pub use skills::{SkillDirectory, SkillEntry, SkillPlaces, SkillsConfig};
 pub use speech::{SpeechConfig, TranscriptionConfig};
 pub use subagents::{SessionScope, SessionToolsConfig, Subagents, SubagentsConfig};
-pub use terminal::{KeysName, NotificationsName, TerminalConfig, ThemeName};
+pub use terminal::{KeysName, NotificationsName, StatusPart, TerminalConfig, ThemeName};
 pub use values::{ChatId, IterationCap, ModelChoice, ModelName, PrimaryModel};
 pub(crate) use values::{FORMATS, Format};
 pub use web::{HostEntry, SearchProvider, WebFetchConfig, WebSearchConfig, WebToolsConfig};

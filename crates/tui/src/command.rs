@@ -14,7 +14,7 @@ use myclaw_front::servers::ServerCommand;
 mod elsewhere;
 
 /// The commands and their arguments, for completion and suggestions.
-pub(super) const NAMES: [&str; 43] = [
+pub(super) const NAMES: [&str; 44] = [
     "/help",
     "/new",
     "/clear",
@@ -54,6 +54,7 @@ pub(super) const NAMES: [&str; 43] = [
     "/queue",
     "/jobs",
     "/mcp",
+    "/theme",
     "/continue",
     "/usage",
     "/quit",
@@ -97,6 +98,7 @@ pub(super) const HELP: &str = "\
 /queue [drop NUMBER]     list the waiting messages, or take one back
 /jobs [kill ID]          list the background jobs, or end one
 /mcp [tools|approve NAME] list the MCP servers, show the tools of one, or approve them
+/theme [NAME]            show or change the colours: auto, dark, light, basic, plain, high-contrast
 /continue                answer the waiting messages, or continue an interrupted turn
 /usage                   tokens and cost so far (also: /cost)
 /memory [COMMAND]        what the agent remembers: search WORDS, why ID, edit ID TEXT, forget ID, add TEXT
@@ -170,6 +172,8 @@ pub(super) enum Command {
     Context,
     /// Shows or changes what the agent remembers.
     Memory(String),
+    /// Shows or changes the colours.
+    Theme(Option<String>),
     /// Shows where the config is.
     Config,
     Quit,
@@ -289,6 +293,7 @@ fn slash_command(
         ("/context", None) => Parsed::Command(Command::Context),
         ("/memory", arguments) => Parsed::Command(Command::Memory(arguments.unwrap_or_default())),
         ("/config", None) => Parsed::Command(Command::Config),
+        ("/theme" | "/themes", name) => Parsed::Command(Command::Theme(name)),
         ("/new" | "/clear", name) => Parsed::Command(Command::New(name)),
         ("/model", model) => Parsed::Command(Command::Model(model)),
         ("/thinking", level) => Parsed::Command(Command::Thinking(level)),

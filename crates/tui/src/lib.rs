@@ -70,6 +70,7 @@ mod skill;
 mod soft_wrap;
 mod status;
 mod talk;
+mod theme;
 mod tool_lines;
 mod typed;
 pub mod watch;
@@ -278,7 +279,7 @@ impl Chat {
     /// Waits for the user. Without a line editor, turns for ended jobs run meanwhile.
     async fn input(&mut self, source: Source) -> Result<(Input, Source), CliError> {
         if let View::Terminal = self.view {
-            self.refresh_status().await?;
+            self.status_at_prompt().await?;
             if std::mem::take(&mut self.leftover.is_unfolded) {
                 self.unfold().await?;
                 if self.interrupts.is_ending() {

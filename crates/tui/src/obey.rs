@@ -12,7 +12,7 @@ use super::back::GoesBack;
 use super::command::Command;
 use super::facts::Facts;
 use super::input::Wake;
-use super::{Chat, View, jobs, put_line, queue, talk};
+use super::{Chat, View, jobs, put_line, queue, status, talk, theme};
 use myclaw_front::exit::CliError;
 use myclaw_front::mode::{change_mode, next_mode};
 use myclaw_front::model::{change_model, change_thinking};
@@ -97,6 +97,12 @@ impl Chat {
             Command::Export(file) => self.export(&file),
             Command::Copy => self.copy(),
             Command::Title(Some(title)) => self.title(&title),
+            Command::Theme(None) => self.say(&theme::list(self.common.theme(&self.session))),
+            Command::Theme(Some(name)) => {
+                let (theme, said) = theme::change(&self.session.config().home, &name).await;
+                self.common.set_theme(theme);
+                self.say(&said)
+            }
             Command::Search(text) => self.search(&text).await,
         }
     }
@@ -121,6 +127,26 @@ impl Chat {
         let mut status = self.common.status();
         status.get_or_insert_default().refresh(&self.session, &selection, &self.sessions);
         Ok(())
+    }
+
+    /// The same, and asks the owner's command for the line, if there is one.
+    ///
+    /// # Errors
+    /// As [`Chat::refresh_status`], and that standard output is closed.
+    pub(super) async fn status_at_prompt(&self) -> Result<(), CliError> {
+        self.refresh_status().await?;
+        let config = self.session.config();
+        let Some(command) = &config.config.terminal.status_command else { return Ok(()) };
+        let facts = self.common.status().as_ref().map(status::Status::facts).unwrap_or_default();
+        let printed = status::printed(command, &config.home, &facts).await;
+        let problem = printed.as_ref().err().cloned();
+        if let Some(status) = self.common.status().as_mut() {
+            status.printed = printed.ok();
+        }
+        match problem.filter(|problem| self.common.is_news(problem)) {
+            Some(problem) => self.say(&problem),
+            None => Ok(()),
+        }
     }
 
     /// Does what a key at the prompt asks for.

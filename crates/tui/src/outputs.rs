@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use myclaw_agent::Plan;
+use myclaw_agent::{Plan, Session};
+use myclaw_config::ThemeName;
 use myclaw_engine::AgentRunEvent;
 use myclaw_llm::Usage;
 use parking_lot::{Mutex, MutexGuard};
@@ -30,6 +31,8 @@ pub(super) struct Common {
     place: Mutex<PathBuf>,
     /// The agent's plan, and whether it changed since it was printed.
     plan: Mutex<(Option<Plan>, bool)>,
+    /// The theme, if this chat has changed it.
+    theme: Mutex<Option<ThemeName>>,
     /// The warnings that were said.
     warnings: Mutex<BTreeSet<String>>,
     /// Calls the user.
@@ -60,6 +63,17 @@ impl Common {
         if let AgentRunEvent::LlmUsage { usage, .. } = event {
             self.usage.lock().add_call(usage);
         }
+    }
+
+    /// The theme in use.
+    pub(super) fn theme(&self, session: &Session) -> ThemeName {
+        self.theme.lock().unwrap_or(session.config().config.terminal.theme)
+    }
+
+    /// Another theme is in use, if there is one.
+    pub(super) fn set_theme(&self, theme: Option<ThemeName>) {
+        let mut current = self.theme.lock();
+        *current = theme.or(*current);
     }
 
     /// Shows what is to be said of the goal in the status line.

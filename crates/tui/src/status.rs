@@ -1,12 +1,17 @@
 //! The status line: where the tools work, what answers, how full its context window is, and what it has cost.
 
+mod command;
+
 use std::path::{Path, PathBuf};
 
 use myclaw_agent::{Selection, Session, last_usage, spent_today, window_tokens};
+use myclaw_config::StatusPart;
 use myclaw_engine::{AgentRunEvent, Mode};
 use myclaw_files::{EntryKind, SharedDirectory};
+use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
+pub(super) use command::printed;
 use myclaw_front::sessions::Sessions;
 use myclaw_front::terminal::{escaped, truncated};
 
@@ -36,6 +41,12 @@ pub(super) struct Status {
     pub(super) cost: f64,
     /// US dollars today, over all sessions.
     pub(super) cost_today: f64,
+    /// The name of the session.
+    session: String,
+    /// The parts that the config names, if it does.
+    parts: Option<Vec<StatusPart>>,
+    /// What the owner's command has printed, in place of the parts.
+    pub(super) printed: Option<String>,
 }
 
 impl Status {
@@ -59,6 +70,8 @@ impl Status {
             .file_name()
             .map_or_else(|| self.directory.clone(), |name| name.to_string_lossy().into_owned());
         self.branch = git_branch(directory);
+        self.session = sessions.name_of(session.key());
+        self.parts.clone_from(&config.config.terminal.status_line);
         self.model = selection.reference.to_string();
         self.short_model = selection.model().id.clone();
         let (_, level) = session.thinking(selection);
@@ -127,22 +140,78 @@ impl Status {
         Some(format!("{percent}% of {}", short_count(self.window)))
     }
 
+    /// What there is to show, for the owner's command.
+    pub(super) fn facts(&self) -> Value {
+        json!({
+            "directory": self.directory,
+            "branch": self.branch,
+            "session": self.session,
+            "model": self.model,
+            "thinking": self.thinking,
+            "mode": self.mode,
+            "goal": self.goal,
+            "contextTokens": self.used,
+            "contextWindow": self.window,
+            "cost": self.cost,
+            "costToday": self.cost_today,
+        })
+    }
+
+    /// The parts that the config names, or what its command has printed. Where the terminal is narrow, the last parts go first.
+    fn chosen(&self, columns: usize) -> Option<String> {
+        let branch = self.branch.as_ref().map(|branch| format!(" ({branch})")).unwrap_or_default();
+        let of = |part: &StatusPart| match part {
+            StatusPart::Directory => Some(format!("{}{branch}", self.directory)),
+            StatusPart::Model => Some(self.model.clone()),
+            StatusPart::Thinking => self.thinking.clone(),
+            StatusPart::Context => self.context(),
+            StatusPart::Cost => self.shown_cost(),
+            StatusPart::Today => self.shown_today(),
+            StatusPart::Session => Some(self.session.clone()),
+        };
+        let mut parts: Vec<String> = match (&self.printed, &self.parts) {
+            (Some(printed), _) => vec![printed.clone()],
+            (None, Some(parts)) => parts.iter().filter_map(of).collect(),
+            (None, None) => return None,
+        };
+        let first: Vec<String> = self.warning().into_iter().collect();
+        loop {
+            let all: Vec<&str> = first.iter().chain(&parts).map(String::as_str).collect();
+            let line = escaped(&all.join(SEPARATOR)).replace(['\n', '\t'], " ");
+            if line.width() <= columns || parts.len() < 2 {
+                return Some(truncated(&line, columns));
+            }
+            parts.pop();
+        }
+    }
+
+    /// What the agent may do, if it is not the usual, and its goal: this is never left out.
+    fn warning(&self) -> Option<String> {
+        let words = [&self.mode, &self.goal].into_iter().flatten().cloned();
+        words.reduce(|mode, goal| mode + SEPARATOR + &goal)
+    }
+
+    fn shown_cost(&self) -> Option<String> {
+        (self.cost > 0.0).then(|| format!("${:.4}", self.cost))
+    }
+
+    fn shown_today(&self) -> Option<String> {
+        (self.cost_today >= 0.005).then(|| format!("${:.2} today", self.cost_today))
+    }
+
     /// The line in at most `columns` columns: what matters least is left out first.
     pub(super) fn line(&self, columns: usize) -> String {
+        if let Some(line) = self.chosen(columns) {
+            return line;
+        }
         let branch = self.branch.as_ref().map(|branch| format!(" ({branch})")).unwrap_or_default();
         let context = self.context();
-        let today = (self.cost_today >= 0.005).then(|| format!("${:.2} today", self.cost_today));
-        let cost = (self.cost > 0.0).then(|| format!("${:.4}", self.cost));
+        let (today, cost) = (self.shown_today(), self.shown_cost());
         let long = Some(format!("{}{branch}", self.directory));
         let short = Some(format!("{}{branch}", self.short_directory));
         let (model, short_model) = (Some(self.model.clone()), Some(self.short_model.clone()));
         let thinking = self.thinking.clone();
-        // What the agent may do is never left out.
-        let mode = [&self.mode, &self.goal]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .reduce(|mode, goal| mode + SEPARATOR + &goal);
+        let mode = self.warning();
         let candidates = [
             vec![
                 mode.clone(),

@@ -32,6 +32,7 @@ mod chat_lines;
 mod chat_screen;
 mod chat_talk;
 mod chat_terminal;
+mod chat_theme;
 mod choice;
 mod commands;
 mod compaction;

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::values;
+
 /// Seconds after which a user who waits may look elsewhere.
 const LONG_TURN_SECONDS: u64 = 10;
 
@@ -13,6 +15,18 @@ pub struct TerminalConfig {
     /// The colours of code and diffs: for a dark or a light background, or only the 16 colours that the terminal's own
     /// theme defines. `auto` asks the terminal for its background.
     pub theme: ThemeName,
+    /// The parts of the status line, in their order. The permission mode, if it is not the usual one, and the goal stand before
+    /// them in any case. Leave it out for all parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status_line: Option<Vec<StatusPart>>,
+    /// A command for `sh -c`: the first line that it prints takes the place of the parts. It is run before each prompt and
+    /// reads what there is to show as JSON.
+    #[serde(
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<values::NonBlankText>")]
+    pub status_command: Option<String>,
     /// The keys of the line editor: those of Emacs, which most shells have, or those of vi.
     pub keys: KeysName,
     /// What happens when a long turn ends or the agent needs an answer: a bell and, where the terminal can, a desktop
@@ -26,6 +40,8 @@ impl Default for TerminalConfig {
     fn default() -> Self {
         Self {
             theme: ThemeName::default(),
+            status_line: None,
+            status_command: None,
             keys: KeysName::default(),
             notifications: NotificationsName::default(),
             long_turn_seconds: LONG_TURN_SECONDS,
@@ -47,6 +63,32 @@ pub enum ThemeName {
     Light,
     /// The 16 colours of the terminal.
     Basic,
+    /// No colours.
+    Plain,
+    /// Few and strong colours, and nothing faint.
+    #[serde(rename = "high-contrast")]
+    HighContrast,
+}
+
+/// A part of the status line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum StatusPart {
+    /// Where the tools work, and the branch that is checked out there.
+    Directory,
+    /// The model.
+    Model,
+    /// How much it thinks.
+    Thinking,
+    /// How full its context window is.
+    Context,
+    /// What this chat has cost.
+    Cost,
+    /// What all sessions have cost today.
+    Today,
+    /// The name of the session.
+    Session,
 }
 
 /// The keys of the line editor.

@@ -42,7 +42,10 @@ fn full() -> Value {
         "cron": { "enabled": false, "maxJobs": 10_000 },
         "logging": { "file": true, "level": "warn", "redactSensitive": false },
         "mcp": mcp(),
-        "terminal": { "theme": "dark", "keys": "vi", "notifications": "off", "longTurnSeconds": 60 },
+        "terminal": {
+            "theme": "dark", "statusLine": ["model", "session"], "statusCommand": "date", "keys": "vi",
+            "notifications": "off", "longTurnSeconds": 60,
+        },
         "tools": tool_section(),
         "skills": { "load": { "extraDirs": ["~/skills"] }, "entries": { "mine": { "enabled": false } } },
         "auth": { "cooldowns": {

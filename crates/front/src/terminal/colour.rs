@@ -94,6 +94,8 @@ impl Style {
             Palette::Basic => self.basic(),
             Palette::Dark => self.on_dark(),
             Palette::Light => self.on_light(),
+            Palette::Plain => self.without_colour(),
+            Palette::HighContrast => self.in_high_contrast(),
         }
     }
 
@@ -124,6 +126,26 @@ impl Style {
             // Yellow on white cannot be read.
             Self::Warning => "\x1b[38;5;130m",
             other => other.basic(),
+        }
+    }
+
+    fn without_colour(self) -> &'static str {
+        match self {
+            Self::Bold | Self::Heading | Self::Bad | Self::Warning => "\x1b[1m",
+            Self::Italic | Self::Strike | Self::Underline => self.basic(),
+            _ => "",
+        }
+    }
+
+    /// Bold, which every background shows, and only the colours that mean something.
+    fn in_high_contrast(self) -> &'static str {
+        match self {
+            Self::Good | Self::Added => "\x1b[1;32m",
+            Self::Bad | Self::Removed => "\x1b[1;31m",
+            Self::Warning => "\x1b[1;4m",
+            Self::Heading | Self::Keyword | Self::Code => "\x1b[1m",
+            Self::Bold | Self::Italic | Self::Strike | Self::Underline => self.basic(),
+            _ => "",
         }
     }
 

@@ -56,11 +56,11 @@ impl StyledLine {
 
     /// Appends the sequence that writes the line.
     pub fn paint(&self, paint: Paint, out: &mut String) {
-        // In the 16 colours, lines of a diff are red and green all over.
+        // Without backgrounds, lines of a diff have one colour all over.
         let is_diff = matches!(self.style, Style::Added | Style::Removed);
         let has_spans = paint == Paint::Styled
             && !self.spans.is_empty()
-            && !(is_diff && Palette::current() == Palette::Basic);
+            && (!is_diff || Palette::current().has_backgrounds());
         if !has_spans {
             out.push_str(&paint.paint(self.style, &self.text));
             return;

@@ -35,6 +35,10 @@ pub enum Palette {
     Dark,
     /// For a light background: 256 colours.
     Light,
+    /// None.
+    Plain,
+    /// Few and strong ones, for every background.
+    HighContrast,
 }
 
 impl Palette {
@@ -43,8 +47,15 @@ impl Palette {
         match PALETTE.load(Ordering::Relaxed) {
             1 => Self::Dark,
             2 => Self::Light,
+            3 => Self::Plain,
+            4 => Self::HighContrast,
             _ => Self::Basic,
         }
+    }
+
+    /// Whether new and old lines of a diff stand on a background of their own.
+    pub fn has_backgrounds(self) -> bool {
+        matches!(self, Self::Dark | Self::Light)
     }
 
     /// Uses this one from now on.
@@ -53,6 +64,8 @@ impl Palette {
             Self::Basic => 0,
             Self::Dark => 1,
             Self::Light => 2,
+            Self::Plain => 3,
+            Self::HighContrast => 4,
         };
         PALETTE.store(number, Ordering::Relaxed);
     }
@@ -74,11 +87,13 @@ pub async fn choose_palette(theme: ThemeName) -> Vec<u8> {
     let answers = match theme {
         ThemeName::Basic => Answers::default(),
         ThemeName::Auto if !has_256_colours() => Answers::default(),
-        ThemeName::Auto | ThemeName::Dark | ThemeName::Light => ask().await,
+        _ => ask().await,
     };
     let palette = match theme {
         ThemeName::Dark => Palette::Dark,
         ThemeName::Light => Palette::Light,
+        ThemeName::Plain => Palette::Plain,
+        ThemeName::HighContrast => Palette::HighContrast,
         ThemeName::Auto if has_256_colours() => {
             answers.palette.or_else(of_variable).unwrap_or(Palette::Basic)
         }

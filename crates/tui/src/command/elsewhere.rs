@@ -22,11 +22,11 @@ pub(super) const COMMANDS: [(&[&str], &str); 20] = [
         "`myclaw approvals list` shows what you allowed, and `myclaw policy explain` what may run",
     ),
     (&["/login", "/logout"], "`myclaw auth` keeps the keys of providers"),
+    (&["/hooks", "/settings"], "it is set in the config, which `myclaw config edit` opens"),
     (
-        &["/hooks", "/settings", "/statusline"],
-        "it is set in the config, which `myclaw config edit` opens",
+        &["/statusline"],
+        "`terminal.statusLine` and `terminal.statusCommand` say what it shows; `myclaw config edit` opens the config",
     ),
-    (&["/theme"], "`myclaw config set terminal.theme dark` sets the colours, for the next chat"),
     (
         &["/vim"],
         "`myclaw config set terminal.keys vi` edits lines with the keys of vi, from the next chat on",

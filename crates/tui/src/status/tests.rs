@@ -3,7 +3,7 @@ use std::path::Path;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{Mode, Status, git_branch, short_count};
+use super::{Mode, Status, StatusPart, git_branch, short_count};
 
 #[test]
 fn what_matters_least_is_left_out_first() {
@@ -21,6 +21,9 @@ fn what_matters_least_is_left_out_first() {
         used: 24_100,
         cost: 0.0123,
         cost_today: 1.2,
+        session: "main".to_owned(),
+        parts: None,
+        printed: None,
     };
     for (columns, expected) in [
         (
@@ -34,6 +37,32 @@ fn what_matters_least_is_left_out_first() {
         assert_eq!(status.line(columns), expected);
     }
     assert!((1..130).all(|columns| status.line(columns).width() <= columns));
+}
+
+#[test]
+fn the_parts_of_the_config_stand_in_its_order_and_what_the_agent_may_do_before_them() {
+    let mut status = Status {
+        short_model: "m".to_owned(),
+        model: "p/m".to_owned(),
+        session: "main".to_owned(),
+        mode: Some("plan".to_owned()),
+        cost: 0.5,
+        parts: Some(vec![
+            StatusPart::Session,
+            StatusPart::Model,
+            StatusPart::Context,
+            StatusPart::Cost,
+        ]),
+        ..Status::default()
+    };
+    assert_eq!(status.line(80), "plan · main · p/m · $0.5000");
+    assert_eq!(status.line(17), "plan · main · p/m");
+    assert_eq!(status.line(8), "plan · …");
+    status.parts = Some(Vec::new());
+    assert_eq!(status.line(80), "plan");
+    status.printed = Some("mine \u{1b}[31m".to_owned());
+    let line = status.line(80);
+    assert!(line.starts_with("plan · mine ") && !line.contains('\u{1b}'), "{line:?}");
 }
 
 #[test]
