@@ -1,7 +1,5 @@
 //! One call of a model outside of a turn, with the keys that the agent has for it.
 
-use std::sync::Arc;
-
 use myclaw_engine::{ActiveModel, Clock as _, SystemClock, micro_dollars, utc_day};
 use myclaw_llm::Usage;
 use myclaw_session::Spent;
@@ -47,8 +45,8 @@ impl SessionConfig {
     }
 
     /// Adds a call to the totals of the day, which limit what agents spend. A call that cannot be added was still made.
-    async fn record(&self, usage: Usage) {
-        let spending = Arc::clone(&self.home.stores().spending);
+    pub(crate) async fn record(&self, usage: Usage) {
+        let spending = self.spending();
         let used =
             Spent { tokens: usage.total_tokens, micro_dollars: micro_dollars(usage.cost.total) };
         let day = utc_day(SystemClock.now_ms());

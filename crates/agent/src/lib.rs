@@ -42,6 +42,7 @@ mod outgoing;
 mod outputs;
 pub mod packages;
 pub mod permissions;
+mod picture_tool;
 mod plan;
 mod project;
 mod provider_login;
@@ -91,6 +92,7 @@ pub use key_stores::KeyStores;
 pub use known_agent::check_agent;
 pub use memory_stores::{AgentMemory, MemoryStores};
 pub use models::{configured_model, profiles_in_order};
+pub use picture_tool::IMAGE_GENERATE;
 pub use plan::{Plan, PlanStep, StepStatus};
 pub use provider_login::{
     BegunProviderLogin, LoginStep, ProviderLogin, ProviderLoginError, providers_with_logins,

@@ -65,7 +65,7 @@ const SESSION_TOOLS: [&str; 7] = [
 ];
 
 /// Canonical names of the tools that come with MyClaw, including those that need a gateway or a container.
-const KNOWN: [&str; 32] = [
+const KNOWN: [&str; 33] = [
     "read",
     "write",
     "edit",
@@ -84,6 +84,7 @@ const KNOWN: [&str; 32] = [
     "gateway",
     "message",
     "image",
+    "image_generate",
     "sessions_list",
     "sessions_history",
     "sessions_send",

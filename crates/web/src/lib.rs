@@ -12,6 +12,7 @@ mod fetch;
 mod guard;
 mod html;
 mod image;
+mod pictures;
 mod proxy;
 mod search;
 
@@ -25,5 +26,6 @@ pub use guard::{
 };
 pub use html::{Readable, to_markdown};
 pub use image::{ImageTool, Sight, Viewer};
+pub use pictures::{MadePicture, NoPicture, PictureForm, PictureService, PictureShape};
 pub use proxy::{Proxy, ProxyAddress, ProxyHosts, ProxyLimits, ProxyRules};
 pub use search::{SearchOptions, SearchService, WebSearchTool};

@@ -9,7 +9,7 @@ use myclaw_engine::{
     ActiveModel, Bound, ConfigKeys, Lane, RefusalRule, RunParams, RunRules, RunStores,
 };
 use myclaw_hooks::{RunInfo, command_hooks};
-use myclaw_session::{PeerKind, SessionKey};
+use myclaw_session::{PeerKind, SessionKey, Spending};
 use myclaw_tools::{ToolOptions, builtin_tools};
 
 use super::{
@@ -92,6 +92,7 @@ impl SessionConfig {
         params.tools.push(Arc::new(PlanTool(self.clone())));
         params.tools.extend(web_tools(self, &params.models, &params.tools)?);
         params.tools.extend(browser_tool(self)?);
+        params.tools.extend(self.picture_tool());
         params.tools.extend(self.mcp_tools(&permissions, added.approver.as_ref()).await?);
         params.skills = skills;
         params.hooks = command_hooks(&self.config, run.clone())?;
@@ -169,11 +170,17 @@ impl SessionConfig {
         RunStores {
             sessions: self.sessions(),
             side_files: Arc::clone(self.home.side_files()),
-            spending: match self.options.max_cost {
-                Some(_) => self.options.cost.counting(Arc::clone(&self.home.stores().spending)),
-                None => Arc::clone(&self.home.stores().spending),
-            },
+            spending: self.spending(),
             keys: Some(self.home.keys_of(&self.agent)),
+        }
+    }
+
+    /// Where the calls of the session are counted.
+    pub(crate) fn spending(&self) -> Arc<dyn Spending> {
+        let totals = Arc::clone(&self.home.stores().spending);
+        match self.options.max_cost {
+            Some(_) => self.options.cost.counting(totals),
+            None => totals,
         }
     }
 }

@@ -72,6 +72,7 @@ mod outside;
 mod own_rules;
 mod packages;
 mod picker;
+mod pictures;
 mod pipelines;
 mod plans;
 mod policy;

@@ -84,6 +84,13 @@ pub struct AgentDefaults {
     )]
     #[schemars(with = "Option<NonBlankText>")]
     pub image_model: Option<String>,
+    /// The model that makes pictures, as `provider/model`: of OpenAI, Google or OpenRouter. Without it there is no tool for them.
+    #[serde(
+        deserialize_with = "values::optional_non_blank",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(with = "Option<NonBlankText>")]
+    pub image_generation_model: Option<String>,
     /// The only models that may be used, each as `provider/model`, or `provider/*` for all of a provider. Leave it out
     /// to allow every model.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -72,7 +72,7 @@ fn full() -> Value {
 fn agents() -> Value {
     json!({
         "defaults": {
-            "workspace": "/w", "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "models": ["p/*"], "imageModel": "p/v",
+            "workspace": "/w", "model": { "primary": "p/m", "fallbacks": ["p/n"] }, "models": ["p/*"], "imageModel": "p/v", "imageGenerationModel": "p/w",
             "userTimezone": "UTC", "thinkingDefault": "low", "maxIterations": "unlimited",
             "compaction": { "reserveTokens": 1, "keepMessages": 1, "maxResultChars": 1 }, "contextPruning": "cache-ttl",
             "limits": {

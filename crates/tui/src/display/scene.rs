@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use myclaw_agent::{Plan, declaration_of};
+use myclaw_agent::{IMAGE_GENERATE, Plan, declaration_of};
 use myclaw_engine::ToolKind;
 use myclaw_tools::shown_size;
 use unicode_width::UnicodeWidthChar;
@@ -177,6 +177,11 @@ impl Scene {
                 self.common.keep(lines.all);
                 if declaration_of(&tool).kind == ToolKind::Read && !is_error {
                     self.put_picture(Path::new(about));
+                }
+                let made = details.and_then(|details| details["path"].as_str());
+                if let Some(path) = made.filter(|_| tool == IMAGE_GENERATE && !is_error) {
+                    self.push_line(Style::Dim, &format!("  {}", escaped(path)));
+                    self.put_picture(Path::new(path));
                 }
                 self.show_calls();
             }

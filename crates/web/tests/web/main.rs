@@ -8,6 +8,7 @@
 mod fetch;
 mod hostile;
 mod image;
+mod pictures;
 mod redirects;
 mod search;
 mod server;
