@@ -2,6 +2,8 @@
 //!
 //! It is kept in the list of sessions with the turns that are left, so what a killed program leaves can be taken up again.
 
+use std::time::{Duration, Instant};
+
 use myclaw_session::{MetaPatch, UpdatedAt};
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +11,12 @@ use crate::{AgentError, SessionConfig};
 
 /// The field of the session's entry in the list.
 const FIELD: &str = "goal";
-/// Turns that a goal may take.
+/// Turns that a goal may take, from its begin or from the last time on that it was taken up again, as the other bounds.
 const MOST_TURNS: u32 = 20;
+/// Longest time for a goal.
+const MOST_TIME: Duration = Duration::from_secs(2 * 60 * 60);
+/// US dollars that it may cost.
+const MOST_COST: f64 = 5.0;
 /// The last line of an answer that says that the condition holds.
 const REACHED: &str = "GOAL REACHED";
 /// Most bytes of a command's output that the model reads of a check.
@@ -38,7 +44,46 @@ pub enum Judge {
     Model,
 }
 
+/// The work on a goal since it began, or since it was taken up again: what its bounds are compared with.
+#[derive(Debug, Clone, Copy)]
+pub struct GoalWork {
+    begun: Instant,
+    /// US dollars that were spent before.
+    spent_before: f64,
+}
+
+impl GoalWork {
+    /// Work that begins now, when whoever counts the cost has counted `spent` US dollars.
+    pub fn begin(spent: f64) -> Self {
+        Self { begun: Instant::now(), spent_before: spent }
+    }
+
+    /// Why `goal` is not worked on any longer, now that `spent` US dollars are counted. `None` within the bounds.
+    pub fn bound_reached(&self, goal: &Goal, spent: f64) -> Option<String> {
+        self.bound_after(goal, self.begun.elapsed(), spent)
+    }
+
+    fn bound_after(&self, goal: &Goal, elapsed: Duration, spent: f64) -> Option<String> {
+        let cost = spent - self.spent_before;
+        if goal.turns_left == 0 {
+            Some("its turns are used up".to_owned())
+        } else if elapsed >= MOST_TIME {
+            Some("it took two hours".to_owned())
+        } else if cost >= MOST_COST {
+            Some(format!("it cost ${cost:.2}"))
+        } else {
+            None
+        }
+    }
+}
+
 impl Goal {
+    /// The same goal with all its turns, as it is taken up again.
+    #[must_use]
+    pub fn taken_up(self) -> Self {
+        Self { turns_left: MOST_TURNS, ..self }
+    }
+
     /// The goal that the user writes: a condition in words, or a command behind an exclamation mark.
     pub fn new(text: &str) -> Self {
         let (judge, condition) = match text.strip_prefix('!') {
@@ -110,3 +155,6 @@ impl Goal {
         format!("The goal is not reached yet: `{command}` ended with {ending}. Go on.\n\n{output}")
     }
 }
+
+#[cfg(test)]
+mod tests;

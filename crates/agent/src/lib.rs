@@ -82,7 +82,7 @@ pub use declarations::declaration_of;
 pub use direct_call::DirectTools;
 pub use driver::{Driver, FrontEndTools};
 pub use error::{AgentError, FailureClass};
-pub use goal::{Goal, Judge};
+pub use goal::{Goal, GoalWork, Judge};
 pub use helper::helper_main;
 pub use hiding::{IfHidingFails, StateDirectoryReport};
 pub use home::Home;

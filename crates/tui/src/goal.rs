@@ -1,18 +1,12 @@
 //! `/goal`: turns until a condition holds, within bounds.
 
-use std::time::{Duration, Instant};
-
-use myclaw_agent::{Goal, Judge};
+use myclaw_agent::{Goal, GoalWork, Judge};
 use myclaw_session::Role;
 
 use super::Chat;
 use myclaw_front::exit::CliError;
 use myclaw_front::terminal::escaped;
 
-/// Longest time for a goal, from its begin or from `/goal resume` on.
-const MOST_TIME: Duration = Duration::from_secs(2 * 60 * 60);
-/// US dollars that it may cost, counted in the same way.
-const MOST_COST: f64 = 5.0;
 /// Messages at the end of the session among which the answer is looked for.
 const MOST_ROWS: usize = 10;
 
@@ -85,13 +79,13 @@ impl Chat {
             _ => match Goal::of(&config)? {
                 None => return self.goal(&GoalOrder::Show),
                 Some(kept) => {
-                    let goal = Goal { turns_left: Goal::new("").turns_left, ..kept };
+                    let goal = kept.taken_up();
                     let message = goal.first_message();
                     (goal, message)
                 }
             },
         };
-        let (began, cost) = (Instant::now(), self.common.usage().cost.total);
+        let work = GoalWork::begin(self.common.usage().cost.total);
         loop {
             self.common.show_goal(Some(format!("goal, {} turns left", goal.turns_left)));
             goal.turns_left = goal.turns_left.saturating_sub(1);
@@ -113,13 +107,8 @@ impl Chat {
                 Checked::NotYet(message) => message,
                 Checked::Aborted => return self.pause_goal("the check was stopped"),
             };
-            let spent = self.common.usage().cost.total - cost;
-            if goal.turns_left == 0 {
-                return self.pause_goal("its turns are used up");
-            } else if began.elapsed() >= MOST_TIME {
-                return self.pause_goal("it took two hours");
-            } else if spent >= MOST_COST {
-                return self.pause_goal(&format!("it cost ${spent:.2}"));
+            if let Some(why) = work.bound_reached(&goal, self.common.usage().cost.total) {
+                return self.pause_goal(&why);
             }
         }
     }

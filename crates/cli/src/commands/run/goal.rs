@@ -1,8 +1,6 @@
 //! `--goal`: turns until a condition holds, within the bounds that `/goal` has in the chat.
 
-use std::time::{Duration, Instant};
-
-use myclaw_agent::{Goal, Judge};
+use myclaw_agent::{Goal, GoalWork, Judge};
 use myclaw_engine::ToolError;
 use myclaw_front::attachments::{self, Attachment};
 use myclaw_front::exit::CliError;
@@ -13,11 +11,6 @@ use myclaw_llm::{ContentBlock, joined_text};
 use serde_json::{Map, json};
 
 use super::Turns;
-
-/// Longest time for a goal.
-const MOST_TIME: Duration = Duration::from_secs(2 * 60 * 60);
-/// US dollars that it may cost.
-const MOST_COST: f64 = 5.0;
 
 impl Turns<'_> {
     /// Runs turns until the goal is reached or a bound is.
@@ -31,7 +24,7 @@ impl Turns<'_> {
         if goal.condition.is_empty() {
             return Err(CliError::usage("--goal needs a condition, or a command behind `!`"));
         }
-        let (began, mut cost) = (Instant::now(), 0.0);
+        let (work, mut cost) = (GoalWork::begin(0.0), 0.0);
         let first = format!("{message}\n\n{}", goal.first_message()).trim().to_owned();
         let mut content = self.with_texts(attachments::content(pictures, first)).await?;
         loop {
@@ -51,13 +44,7 @@ impl Turns<'_> {
                     return Ok(());
                 }
             };
-            let why = if goal.turns_left == 0 {
-                "its turns are used up".to_owned()
-            } else if began.elapsed() >= MOST_TIME {
-                "it took two hours".to_owned()
-            } else if cost >= MOST_COST {
-                format!("it cost ${cost:.2}")
-            } else {
+            let Some(why) = work.bound_reached(&goal, cost) else {
                 // What a command printed names nothing.
                 content = vec![ContentBlock::text(message)];
                 continue;
