@@ -1,5 +1,6 @@
 //! `myclaw sessions watch`, `stop` and `answer`: what the sessions of this machine do, and requests to them.
 
+use std::cell::Cell;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
@@ -23,8 +24,11 @@ use crate::attach;
 mod at_gateway;
 mod screen;
 
-/// How often the sessions are looked at.
+/// How often the sessions are looked at, unless that takes long.
 const INTERVAL: Duration = Duration::from_millis(500);
+/// After a look that took long, a watch rests so many times as long: with thousands of sessions, reading their list costs more
+/// than all that a watch shows.
+const REST: u32 = 9;
 /// Longest wait for the process that asks to take an answer, or to stop.
 const TAKEN_TIME: Duration = Duration::from_secs(5);
 /// What answers a question.
@@ -54,7 +58,7 @@ pub enum WatchEnd {
 /// The sessions cannot be read, or standard output is closed.
 pub fn run(home: Home, format: WatchFormat, end: WatchEnd) -> Result<(), CliError> {
     let is_interactive = io::stdout().is_terminal() && io::stdin().is_terminal();
-    let watch = Watch { sessions: Sessions::of(home.clone()), home };
+    let watch = Watch::of(home);
     if format == WatchFormat::Json || end == WatchEnd::AfterFirst || !is_interactive {
         return watch.print(format, end);
     }
@@ -74,7 +78,7 @@ pub fn run(home: Home, format: WatchFormat, end: WatchEnd) -> Result<(), CliErro
 /// # Errors
 /// There is no such session, or it does nothing.
 pub fn stop(home: Home, name: &str) -> Result<(), CliError> {
-    let watch = Watch { sessions: Sessions::of(home.clone()), home };
+    let watch = Watch::of(home);
     let session = watch.running(name)?;
     watch.stop(&session)?;
     let name = watch.sessions.name_of(&session.session);
@@ -94,7 +98,7 @@ pub fn stop(home: Home, name: &str) -> Result<(), CliError> {
 /// # Errors
 /// There is no such question, or it does not take this answer.
 pub fn answer(home: Home, name: &str, text: &str) -> Result<(), CliError> {
-    let watch = Watch { sessions: Sessions::of(home.clone()), home };
+    let watch = Watch::of(home);
     let session = watch.running(name)?;
     let name = watch.sessions.name_of(&session.session);
     let Some(question) = session.questions.first() else {
@@ -128,11 +132,25 @@ fn asked(question: &WaitingApproval) -> String {
 struct Watch {
     home: Home,
     sessions: Sessions,
+    /// How long the last look took.
+    took: Cell<Duration>,
 }
 
 impl Watch {
+    fn of(home: Home) -> Self {
+        Self { sessions: Sessions::of(home.clone()), home, took: Cell::default() }
+    }
+
     fn look(&self) -> Result<Vec<RunningSession>, CliError> {
-        Ok(running_sessions(&self.home)?)
+        let begun = Instant::now();
+        let found = running_sessions(&self.home);
+        self.took.set(begun.elapsed());
+        Ok(found?)
+    }
+
+    /// The time until the next look.
+    fn pause(&self) -> Duration {
+        INTERVAL.max(self.took.get() * REST)
     }
 
     /// A session that works, by the name that the user gives.
@@ -217,7 +235,7 @@ impl Watch {
                 return Ok(());
             }
             before = described;
-            std::thread::sleep(INTERVAL);
+            std::thread::sleep(self.pause());
         }
     }
 
