@@ -7,6 +7,7 @@
 )]
 
 mod client;
+mod commands;
 mod editor;
 mod forms;
 mod prompts;

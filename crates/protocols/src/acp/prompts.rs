@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1::{
     Error, NoticeSeverity, PromptRequest, RequestId, SessionUpdate, StopReason,
     UnstructuredCommandInput,
 };
-use myclaw_agent::{Accepted, FailureClass, Foreground, FoundSkills, Session};
+use myclaw_agent::{Accepted, FailureClass, Foreground, FoundSkills, Session, SessionCommand};
 use myclaw_engine::{CompactionOutcome, CompactionReport};
 use myclaw_llm::ContentBlock as Block;
 use myclaw_session::SessionKey;
@@ -15,6 +15,7 @@ use myclaw_skills::Skill;
 use tokio_util::sync::CancellationToken;
 
 use myclaw_front::memory;
+use myclaw_front::print::columns;
 use myclaw_front::report::first_line;
 use myclaw_front::requests;
 use myclaw_front::servers::ServerCommand;
@@ -22,6 +23,7 @@ use myclaw_front::servers::ServerCommand;
 use super::agent::Agent;
 use super::client_sessions::{ClientSessions, prompt_response};
 use super::failure::failed;
+use super::markdown::fenced;
 use super::prompt::content;
 use super::wire::Wire;
 
@@ -62,6 +64,16 @@ pub(super) fn commands() -> SessionUpdate {
             "approve, and the server's name",
         ),
         command(ASIDE, "Ask without adding anything to the session", "the question"),
+        command(
+            "rewind",
+            "List your messages, or go back to before one, in files too",
+            "its number",
+        ),
+        AvailableCommand::new("undo", "Undo the file changes of the last turn"),
+        AvailableCommand::new("redo", "Make the changes again that were undone last"),
+        AvailableCommand::new("diff", "Show what the agent's tools have changed"),
+        AvailableCommand::new("usage", "Show tokens and cost"),
+        AvailableCommand::new("context", "Show what fills the context window"),
         command("init", "Write an AGENTS.md for this project", "what else it should say"),
         command("review", "Review the working tree, a branch or a pull request", "what to review"),
     ]))
@@ -87,23 +99,8 @@ pub(super) async fn prompt(
         return Ok(());
     }
     if let [Block::Text(text)] = &content[..]
-        && let Some(argument) = argument_of(MEMORY, &text.text)
+        && obeyed(agent, &key, &session, request, &text.text).await
     {
-        let obeyed = memory::obey(session.config(), argument.to_owned()).await;
-        let said = obeyed.unwrap_or_else(|error| error.message);
-        say(&agent.client_sessions, &agent.wire(), &key, request.clone(), said);
-        return Ok(());
-    }
-    if let [Block::Text(text)] = &content[..]
-        && let Some(argument) = argument_of(MCP, &text.text)
-    {
-        servers(agent, &key, &session, request.clone(), argument);
-        return Ok(());
-    }
-    if let [Block::Text(text)] = &content[..]
-        && let Some(question) = argument_of(ASIDE, &text.text)
-    {
-        aside(agent, &key, session, request.clone(), question.to_owned());
         return Ok(());
     }
     if let [Block::Text(text)] = &mut content[..]
@@ -135,6 +132,64 @@ pub(super) async fn prompt(
     }
     agent.list(&key).await;
     Ok(())
+}
+
+/// Obeys a command that begins no turn. False if `text` is none.
+async fn obeyed(
+    agent: &Agent,
+    key: &SessionKey,
+    session: &Arc<Session>,
+    request: &RequestId,
+    text: &str,
+) -> bool {
+    if let Some(argument) = argument_of(MEMORY, text) {
+        let obeyed = memory::obey(session.config(), argument.to_owned()).await;
+        let said = obeyed.unwrap_or_else(|error| error.message);
+        say(&agent.client_sessions, &agent.wire(), key, request.clone(), said);
+    } else if let Some(argument) = argument_of(MCP, text) {
+        servers(agent, key, session, request.clone(), argument);
+    } else if let Some(question) = argument_of(ASIDE, text) {
+        aside(agent, key, Arc::clone(session), request.clone(), question.to_owned());
+    } else {
+        // Model and thinking level are options of the session, which the editor shows.
+        let is_option = |command: &SessionCommand| {
+            matches!(command, SessionCommand::Model(_) | SessionCommand::Thinking(_))
+        };
+        match SessionCommand::parse(text).filter(|command| !is_option(command)) {
+            Some(command) => tell(agent, key, Arc::clone(session), request.clone(), command),
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Says what a command about the session says. After going back the editor opens the session that goes on.
+fn tell(
+    agent: &Agent,
+    key: &SessionKey,
+    session: Arc<Session>,
+    request: RequestId,
+    command: SessionCommand,
+) {
+    let (client_sessions, wire) = (Arc::clone(&agent.client_sessions), agent.wire());
+    let key = key.clone();
+    agent.driver.spawn(async move {
+        let said = match session.tell(command, key.as_str()).await {
+            Ok(answer) => {
+                let mut lines = columns(&answer.rows);
+                lines.push(answer.text);
+                lines.extend(answer.session.map(|to| {
+                    format!(
+                        "Load the session `{to}` to go on there. The message was not sent again:"
+                    )
+                }));
+                lines.extend(answer.unsent.map(|message| fenced("", &message)));
+                lines.join("\n")
+            }
+            Err(error) => error.message,
+        };
+        say(&client_sessions, &wire, &key, request, said);
+    });
 }
 
 /// Answers a question aside; the editor waits for nothing else meanwhile.
