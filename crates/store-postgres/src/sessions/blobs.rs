@@ -28,7 +28,6 @@ const ALL: BlobLimits = BlobLimits { each: u64::MAX - 1, together: None };
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Blob {
     pub(super) id: i64,
-    pub(super) bytes: u64,
     /// SHA-256, in hexadecimal digits.
     pub(super) digest: String,
     /// Its name in the object storage, if it is there.
@@ -56,7 +55,7 @@ impl Core {
                 [(&id, Type::INT8), (&number, Type::INT8), (&part, Type::BYTEA)];
             self.rows("write", sql::ADD_PART, &parameters)?;
         }
-        Ok(Blob { id, bytes: content.len() as u64, digest: digest_of(content), place: None })
+        Ok(Blob { id, digest: digest_of(content), place: None })
     }
 
     /// `None` if the object storage cannot be used, which it has logged. The row that was begun is swept.
@@ -69,10 +68,10 @@ impl Core {
         if SystemRandom::new().fill(&mut name).is_err() {
             return Ok(None);
         }
-        let (bytes, digest, name) = (content.len() as u64, digest_of(content), hex(&name));
+        let (digest, name) = (digest_of(content), hex(&name));
         let id = self.begin_blob(Some(&name))?;
         let put = elsewhere.put(&name, &mut content, ALL);
-        Ok(put.is_ok().then_some(Blob { id, bytes, digest, place: Some(name) }))
+        Ok(put.is_ok().then_some(Blob { id, digest, place: Some(name) }))
     }
 
     fn begin_blob(&self, place: Option<&str>) -> Result<i64, SessionError> {
@@ -88,13 +87,15 @@ impl Core {
         }
         let mut content = Vec::new();
         for number in 0_i64.. {
-            if content.len() as u64 >= blob.bytes {
-                break;
-            }
             let wanted: [Parameter<'_>; 2] = [(&blob.id, Type::INT8), (&number, Type::INT8)];
             let found = self.rows("read", sql::PART, &wanted)?;
-            let row = found.first().ok_or_else(|| failed_io("read", "a part of it is gone"))?;
-            content.extend_from_slice(column(row, 0)?);
+            let Some(row) = found.first() else { break };
+            let part: &[u8] = column(row, 0)?;
+            content.extend_from_slice(part);
+            // Only the last one is shorter. A missing one changes the digest.
+            if part.len() < PART_BYTES {
+                break;
+            }
         }
         if digest_of(&content) != blob.digest {
             return Err(failed_io("read", "a content has changed since it was stored"));

@@ -26,7 +26,7 @@ use super::blobs::{Blob, digest_of};
 use super::core::{Core, column};
 use super::sql;
 use crate::pool::Parameter;
-use crate::read::{number, stored};
+use crate::read::stored;
 
 /// Largest file that other machines get: the largest that an undo keeps.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -155,9 +155,8 @@ impl Files {
         let rows = core.rows("read", sql::SIDE_FILES, &[(&session, Type::INT8)])?;
         let mut wanted = BTreeMap::new();
         for row in &rows {
-            let bytes = number(column(row, 2)?);
-            let (id, digest, place) = (column(row, 1)?, column(row, 3)?, column(row, 4)?);
-            let blob = Blob { id, bytes, digest, place };
+            let blob =
+                Blob { id: column(row, 1)?, digest: column(row, 2)?, place: column(row, 3)? };
             wanted.insert(column::<String>(row, 0)?, blob);
         }
         Ok(wanted)

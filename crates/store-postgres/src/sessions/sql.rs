@@ -222,7 +222,7 @@ pub(super) const UNNAMED_BLOBS: &str = "
     SELECT id FROM myclaw.blob WHERE partition = $1 AND begun < clock_timestamp() - interval '1 day'
         AND NOT EXISTS (SELECT FROM myclaw.side_file WHERE side_file.blob = blob.id) LIMIT 1000";
 /// The side files of session `$1`.
-pub(super) const SIDE_FILES: &str = "SELECT name, blob, bytes, digest, place FROM myclaw.side_file JOIN myclaw.blob ON blob.id = blob WHERE session = $1";
+pub(super) const SIDE_FILES: &str = "SELECT name, blob, digest, place FROM myclaw.side_file JOIN myclaw.blob ON blob.id = blob WHERE session = $1";
 /// Their contents in the session with this key.
 pub(super) const BLOBS_OF: &str = "
     SELECT blob FROM myclaw.side_file JOIN myclaw.session ON session.id = side_file.session

@@ -90,6 +90,19 @@ fn files_are_on_the_machine_that_takes_the_session() {
     assert_eq!(one.read("changes/images/a").unwrap(), b"old");
 }
 
+/// Its size is that of the moment in which it was looked at; the content may have more by the time it is read.
+#[test]
+fn a_file_that_grew_while_it_was_stored_is_whole_elsewhere() {
+    let Some(server) = server() else { return };
+    let url = block_on(database(server));
+    let (one, two) = (Machine::new(&url), Machine::new(&url));
+    let grown = vec![7; 2 * 1024 * 1024];
+    one.run(|one| one.write("job.log", &grown));
+    let sql = "UPDATE myclaw.side_file SET bytes = 1";
+    block_on(async { connect(&url).await.batch_execute(sql).await.unwrap() });
+    two.run(|two| assert!(two.read("job.log") == Some(grown.clone())));
+}
+
 /// A row that names a file is never there without the file.
 #[test]
 fn a_program_that_dies_at_any_statement_leaves_no_row_without_its_file() {
