@@ -123,6 +123,10 @@ pub trait Inbox: fmt::Debug + Send + Sync {
     /// process from [`InboxWatch::notice_other_processes`] on.
     fn watch(&self, notify: InboxCallback) -> Box<dyn InboxWatch>;
 
+    /// Forgets the messages that their senders keep, if they wait in the memory of this process only: another one has the
+    /// session, and they would count here as waiting.
+    fn forget_kept(&self) {}
+
     /// True if messages may wait.
     fn may_hold_messages(&self) -> bool {
         self.bytes() > 0

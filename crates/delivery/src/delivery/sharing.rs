@@ -69,6 +69,7 @@ impl Delivery {
     pub(super) async fn leave_to_others(&self, desk: &Desk, mut open: Vec<OpenMessage>) {
         let session = desk.session.key().as_str();
         desk.session.abandon();
+        desk.session.config().home.sessions().inbox(desk.session.key()).forget_kept();
         {
             let mut desks = self.desks();
             if desks.get(session).is_some_and(|known| std::ptr::eq(&**known, desk)) {

@@ -275,6 +275,10 @@ impl Inbox for PostgresInbox {
         bytes.map_or(1, crate::read::number) + self.core.kept.bytes(key)
     }
 
+    fn forget_kept(&self) {
+        self.core.kept.clear(self.key.as_str());
+    }
+
     fn push(&self, message: &QueuedMessage) -> Result<(), SessionError> {
         match message.keeper {
             Keeper::Inbox => self.hold_or_create()?.change(std::slice::from_ref(message), &[]),

@@ -159,11 +159,14 @@ impl ImportedSession {
         }
         let Some(entry) = entry else { return Ok(()) };
         let listed = self.opened.encode(entry)?;
-        let set: [Parameter<'_>; 4] = [
+        // It is given back when this is dropped.
+        let no_epoch: Option<i64> = None;
+        let set: [Parameter<'_>; 5] = [
             (&self.opened.id, Type::INT8),
             (&listed, Type::TEXT),
             (&at, Type::INT8),
             (&entry.in_turn, Type::BOOL),
+            (&no_epoch, Type::INT8),
         ];
         core.rows("list", sql::SET_LISTED, &set).map(drop)
     }

@@ -66,6 +66,11 @@ fn a_message_that_its_sender_keeps_is_not_in_the_database() {
     assert_eq!(inbox.pending().unwrap(), std::slice::from_ref(&third));
     assert!(inbox.remove(third.id).unwrap());
     assert!(!inbox.may_hold_messages());
+    inbox.push(&third).unwrap();
+    inbox.push(&waiting("4", Keeper::Inbox, 4)).unwrap();
+    inbox.forget_kept();
+    let left = inbox.pending().unwrap();
+    assert_eq!(left.iter().map(|it| it.content.as_str()).collect::<Vec<_>>(), ["4"]);
 }
 
 #[test]
