@@ -83,13 +83,16 @@ impl Shared {
 
 impl Spending for RecordedSpending {
     fn of(&self, day: &str) -> Result<Spent, SessionError> {
-        self.0.store_noted()?;
+        let noted = self.0.noted.lock().clone();
         let found = self.0.records.wait(|store| TOTALS.get(store, KEY));
         let stored = found.map_err(|error| self.0.failed("read", error))?;
         match stored {
             Some(stored) if stored.row.is_ahead_of(day) => self.add(day, Spent::default()),
-            Some(stored) => Ok(stored.row.spent_on(day)),
-            None => Ok(Spent::default()),
+            stored => {
+                let stored = stored.map(|stored| stored.row).unwrap_or_default();
+                let (noted_on, used) = noted.unwrap_or_else(|| (day.to_owned(), Spent::default()));
+                Ok(stored.plus(&noted_on, used).0.spent_on(day))
+            }
         }
     }
 
