@@ -187,17 +187,25 @@ pub(crate) async fn measure(table: &mut Table, options: &Options) -> Fallible<()
     let name = "one message after the other: until accepted, and from there to the model, median";
     let text = format!("PostgreSQL {}, SQLite {}", shown(&of_database), shown(&of_files));
     table.add(name, text, None, "–", None);
-    let costs: [(&str, fn(&Work) -> f64, Option<f64>); 3] = [
+    let costs = [
         (
             "transactions that write, for a message and its answer",
-            |it| it.commits as f64,
+            [idle.commits, before.commits, after.commits].map(|count| count as f64),
             Some(3.0),
         ),
-        ("transactions for them, with those that only read", |it| it.transactions as f64, None),
-        ("round trips for them", |it| it.round_trips as f64, None),
+        (
+            "transactions for them, with those that only read",
+            [idle.transactions, before.transactions, after.transactions].map(|count| count as f64),
+            None,
+        ),
+        (
+            "round trips for them",
+            [idle.round_trips, before.round_trips, after.round_trips].map(|count| count as f64),
+            None,
+        ),
     ];
-    for (name, of, aim) in costs {
-        let count = per_message(of(&before) - of(&idle), of(&after) - of(&before));
+    for (name, [idle, before, after], aim) in costs {
+        let count = per_message(before - idle, after - before);
         let wanted = aim.map_or("–".to_owned(), |aim| aim.to_string());
         table.add(name, format!("{count:.1}"), None, &wanted, aim.map(|aim| count <= aim));
     }
