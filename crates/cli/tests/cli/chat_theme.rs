@@ -109,10 +109,10 @@ fn a_command_that_fails_or_hangs_is_named_once_and_does_not_hold_the_prompt() {
 fn mistakes_in_the_keys_are_found_by_the_check() {
     let (_server, home) = always("Done.");
     for (key, value, expected) in [
-        ("statusLine", json!(["weather"]), "terminal.statusLine"),
-        ("statusLine", json!("model"), "terminal.statusLine"),
-        ("statusCommand", json!(" "), "terminal.statusCommand"),
-        ("theme", json!("neon"), "terminal.theme"),
+        ("statusLine", json!(["weather"]), "\"today\" or \"session\""),
+        ("statusLine", json!("model"), "expected a list"),
+        ("statusCommand", json!(" "), "expected a string that is not empty"),
+        ("theme", json!("neon"), "\"plain\" or \"high-contrast\""),
     ] {
         change_config(&home, |config| config["terminal"] = json!({key: value}));
         let check = run(&home, &["config", "check"]);
