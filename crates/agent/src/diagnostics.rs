@@ -17,8 +17,8 @@ use myclaw_files::SharedDirectory;
 use myclaw_llm::ContentBlock;
 use myclaw_policy::SandboxScope;
 use myclaw_tools::{
-    CommandPlace, FileChange, LanguageServers, ProjectPrograms, ServerLimits, ServerPlace,
-    server_for,
+    CommandPlace, DiagnosticsLimits, DiagnosticsPlace, EditedFile, LanguageServers,
+    ProjectPrograms, server_for,
 };
 use parking_lot::Mutex;
 
@@ -36,8 +36,8 @@ const MAX_FILES: usize = 5;
 struct DiagnosticsHook {
     session: SessionConfig,
     permissions: Arc<Permissions>,
-    place: ServerPlace,
-    limits: ServerLimits,
+    place: DiagnosticsPlace,
+    limits: DiagnosticsLimits,
     /// The texts of files before the calls that change them, by the ids of the calls.
     before: Mutex<HashMap<String, Vec<(PathBuf, String)>>>,
 }
@@ -63,8 +63,8 @@ impl SessionConfig {
         Some(Arc::new(DiagnosticsHook {
             session: self.clone(),
             permissions: Arc::clone(permissions),
-            place: ServerPlace { commands, directory, programs },
-            limits: ServerLimits {
+            place: DiagnosticsPlace { commands, directory, programs },
+            limits: DiagnosticsLimits {
                 wait: Duration::from_millis(config.wait_ms),
                 idle: Duration::from_secs(config.idle_minutes * 60),
                 memory: config.memory_mb.saturating_mul(MEGABYTE),
@@ -155,7 +155,7 @@ impl Hook for DiagnosticsHook {
             let read = move || {
                 let change = |(path, before): (PathBuf, String)| {
                     let after = text_of(&session, &path)?;
-                    (after != before).then_some(FileChange { path, before, after })
+                    (after != before).then_some(EditedFile { path, before, after })
                 };
                 before.into_iter().filter_map(change).collect::<Vec<_>>()
             };

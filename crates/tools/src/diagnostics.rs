@@ -52,7 +52,7 @@ struct Key {
 
 /// How long servers live, and what they may use.
 #[derive(Debug, Clone, Copy)]
-pub struct ServerLimits {
+pub struct DiagnosticsLimits {
     /// How long an edit waits.
     pub wait: Duration,
     /// After this time without an edit a server is ended.
@@ -65,7 +65,7 @@ pub struct ServerLimits {
 
 /// Where a server runs.
 #[derive(Clone)]
-pub struct ServerPlace {
+pub struct DiagnosticsPlace {
     /// Where the commands of the session run.
     pub commands: CommandPlace,
     /// The outermost directory that a server may work in, with all links followed.
@@ -76,7 +76,7 @@ pub struct ServerPlace {
 
 /// A file that an edit has changed.
 #[derive(Debug, Clone)]
-pub struct FileChange {
+pub struct EditedFile {
     /// With all links followed.
     pub path: PathBuf,
     /// Its text before; empty if there was no such file.
@@ -117,9 +117,9 @@ impl LanguageServers {
     /// the limit.
     pub async fn check(
         &self,
-        change: FileChange,
-        place: &ServerPlace,
-        limits: ServerLimits,
+        change: EditedFile,
+        place: &DiagnosticsPlace,
+        limits: DiagnosticsLimits,
     ) -> Option<String> {
         let deadline = Instant::now() + limits.wait;
         let (kind, language) = Kind::of(&change.path)?;
@@ -148,8 +148,8 @@ impl LanguageServers {
         &self,
         key: &Key,
         file: &Path,
-        place: &ServerPlace,
-        limits: ServerLimits,
+        place: &DiagnosticsPlace,
+        limits: DiagnosticsLimits,
     ) -> Option<Arc<Entry>> {
         let mut entries = self.0.lock();
         if let Some(entry) = entries.get(key) {
@@ -178,7 +178,12 @@ impl LanguageServers {
 
 /// How the server of a file is started. `None` if it is not installed, if it would run programs of the project that it may not
 /// run, or if there are too many servers.
-fn start(key: &Key, file: &Path, place: &ServerPlace, limits: ServerLimits) -> Option<Start> {
+fn start(
+    key: &Key,
+    file: &Path,
+    place: &DiagnosticsPlace,
+    limits: DiagnosticsLimits,
+) -> Option<Start> {
     let Key { kind, root, programs, .. } = key;
     if *programs == ProjectPrograms::Refused && kind.obstacle(file, &place.directory).is_some() {
         return None;
@@ -225,7 +230,7 @@ fn paths_outside(path: &OsStr, project: &Path) -> Option<OsString> {
 
 impl Entry {
     /// Keeps the text before the first edit, with which the errors are compared.
-    fn remember(&self, change: &FileChange) {
+    fn remember(&self, change: &EditedFile) {
         let mut documents = self.documents.lock();
         if documents.len() >= MAX_DOCUMENTS && !documents.contains_key(&change.path) {
             for (path, document) in documents.drain() {
@@ -240,7 +245,7 @@ impl Entry {
     }
 
     /// The errors that the model does not know of yet. Can be dropped at any moment.
-    async fn added_by(&self, change: &FileChange, language: &str) -> Vec<Problem> {
+    async fn added_by(&self, change: &EditedFile, language: &str) -> Vec<Problem> {
         let _turn = self.turn.lock().await;
         self.server.ready().await;
         let (is_first, is_stale) = self.with(change, |document| {
@@ -268,7 +273,7 @@ impl Entry {
         })
     }
 
-    fn with<T>(&self, change: &FileChange, work: impl FnOnce(&mut Document) -> T) -> T {
+    fn with<T>(&self, change: &EditedFile, work: impl FnOnce(&mut Document) -> T) -> T {
         let mut documents = self.documents.lock();
         let fresh = || Document {
             version: 0,
@@ -281,7 +286,7 @@ impl Entry {
     }
 
     /// Sends the file for the first time.
-    fn open(&self, change: &FileChange, language: &str) {
+    fn open(&self, change: &EditedFile, language: &str) {
         self.with(change, |document| {
             if document.version > 0 {
                 return;
@@ -295,7 +300,7 @@ impl Entry {
     }
 
     /// Sends another text of the file.
-    fn send(&self, change: &FileChange, text: &str, language: &str) {
+    fn send(&self, change: &EditedFile, text: &str, language: &str) {
         self.open(change, language);
         self.with(change, |document| {
             document.version += 1;
@@ -312,7 +317,7 @@ impl Entry {
         });
     }
 
-    async fn problems(&self, change: &FileChange) -> Vec<Problem> {
+    async fn problems(&self, change: &EditedFile) -> Vec<Problem> {
         let (version, sent) = self.with(change, |document| (document.version, document.sent));
         self.server.problems(&change.path, version, sent).await
     }

@@ -39,7 +39,7 @@ pub use changes::{
 };
 pub use declarations::DECLARATIONS;
 pub use diagnostics::{
-    FileChange, LanguageServers, ProjectPrograms, ServerLimits, ServerPlace, server_for,
+    DiagnosticsLimits, DiagnosticsPlace, EditedFile, LanguageServers, ProjectPrograms, server_for,
 };
 pub use edit::EditTool;
 pub use files::shown_size;

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::ServerLimits;
+use super::DiagnosticsLimits;
 use super::frames::{Frames, encode};
 use super::kind::Kind;
 use super::problem::{Problem, address, path_of};
@@ -52,7 +52,7 @@ pub(super) struct Start {
     pub(super) root: PathBuf,
     pub(super) options: Value,
     pub(super) runner: Arc<dyn Runner>,
-    pub(super) limits: ServerLimits,
+    pub(super) limits: DiagnosticsLimits,
     /// Its place among the servers of this process.
     pub(super) permit: SemaphorePermit<'static>,
 }
@@ -362,7 +362,7 @@ async fn write_all(mut queue: mpsc::Receiver<Vec<u8>>, handle: Handle) {
 struct Attendant {
     shared: Arc<Shared>,
     outgoing: Outgoing,
-    limits: ServerLimits,
+    limits: DiagnosticsLimits,
     _permit: SemaphorePermit<'static>,
 }
 
