@@ -180,35 +180,13 @@ pub(crate) async fn measure(table: &mut Table, options: &Options) -> Fallible<()
     let after = database.work().await?;
     // What it does without messages is not theirs.
     let share = begun.elapsed().as_secs_f64() / of_pause.as_secs_f64();
-    let per_message = |idle: f64, all: f64| (all - idle * share).max(0.0) / messages as f64;
     let shown = |[accepted, asked]: &[Figures; 2]| {
         format!("{:.1} and {:.1} ms", accepted.quantile(0.5), asked.quantile(0.5))
     };
     let name = "one message after the other: until accepted, and from there to the model, median";
     let text = format!("PostgreSQL {}, SQLite {}", shown(&of_database), shown(&of_files));
     table.add(name, text, None, "–", None);
-    let costs = [
-        (
-            "transactions that write, for a message and its answer",
-            [idle.commits, before.commits, after.commits].map(|count| count as f64),
-            Some(3.0),
-        ),
-        (
-            "transactions for them, with those that only read",
-            [idle.transactions, before.transactions, after.transactions].map(|count| count as f64),
-            None,
-        ),
-        (
-            "round trips for them",
-            [idle.round_trips, before.round_trips, after.round_trips].map(|count| count as f64),
-            None,
-        ),
-    ];
-    for (name, [idle, before, after], aim) in costs {
-        let count = per_message(before - idle, after - before);
-        let wanted = aim.map_or("–".to_owned(), |aim| aim.to_string());
-        table.add(name, format!("{count:.1}"), None, &wanted, aim.map(|aim| count <= aim));
-    }
+    costs(table, [idle, before, after], (share, messages as f64));
     for (name, gateway) in [("SQLite", &files), ("PostgreSQL", &shared)] {
         let cpu = (database.cpu(), gateway.cpu());
         let (count, begun) = (options.scaled(100), Instant::now());
@@ -240,6 +218,33 @@ pub(crate) async fn measure(table: &mut Table, options: &Options) -> Fallible<()
     shared.stop();
     long_session(table, options, (&model, &database, &on_database), &mut numbers).await?;
     known_sessions(table, &options.myclaw, (&database, &on_database), options.scaled(100_000)).await
+}
+
+/// What a message costs, of the work before and after a pause and after the messages, which took `share` times as long as the
+/// pause.
+fn costs(table: &mut Table, [idle, before, after]: [Work; 3], (share, messages): (f64, f64)) {
+    let costs = [
+        (
+            "transactions that write, for a message and its answer",
+            [idle.commits, before.commits, after.commits].map(|count| count as f64),
+            Some(3.0),
+        ),
+        (
+            "transactions for them, with those that only read",
+            [idle.transactions, before.transactions, after.transactions].map(|count| count as f64),
+            None,
+        ),
+        (
+            "round trips for them",
+            [idle.round_trips, before.round_trips, after.round_trips].map(|count| count as f64),
+            None,
+        ),
+    ];
+    for (name, [idle, before, after], aim) in costs {
+        let count = ((after - before) - (before - idle) * share).max(0.0) / messages;
+        let wanted = aim.map_or("–".to_owned(), |aim| aim.to_string());
+        table.add(name, format!("{count:.1}"), None, &wanted, aim.map(|aim| count <= aim));
+    }
 }
 
 /// A turn in a session, before and after it has become long.

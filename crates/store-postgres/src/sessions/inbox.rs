@@ -268,9 +268,7 @@ impl Inbox for PostgresInbox {
         let found = self.core.rows_of(&self.key, "read the inbox of", sql::INBOX_BYTES, &[]);
         let bytes = found.ok().and_then(|rows| column::<i64>(rows.first()?, 0).ok());
         let key = self.key.as_str();
-        if bytes == Some(0) {
-            self.core.kept.are_all(key);
-        }
+        self.core.kept.looked(key, bytes == Some(0));
         // Whoever reads it because there may be something gets the failure.
         bytes.map_or(1, crate::read::number) + self.core.kept.bytes(key)
     }

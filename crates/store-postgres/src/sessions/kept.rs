@@ -98,10 +98,10 @@ impl KeptMessages {
         }
     }
 
-    /// Notes that a look into the database found nothing there. The next holder need not look again.
-    pub(super) fn are_all(&self, key: &str) {
+    /// Notes whether a look into the database found nothing there. Then the next holder need not look again.
+    pub(super) fn looked(&self, key: &str, is_all: bool) {
         if let Some(shelf) = self.0.lock().get_mut(key) {
-            shelf.is_all_since = Some(Instant::now());
+            shelf.is_all_since = is_all.then(Instant::now);
         }
     }
 
