@@ -117,7 +117,7 @@ pub fn with_variable(text: &str, name: &str, value: &str) -> String {
     for (place, _) in places.into_iter().rev() {
         kept.replace_range(place, "");
     }
-    if !kept.is_empty() && !kept.ends_with('\n') {
+    if !matches!(kept.chars().next_back(), None | Some('\n' | '\u{feff}')) {
         kept.push('\n');
     }
     let value = match value.contains(['"', '\'', '`', '\\', '#', '$']) {

@@ -88,6 +88,7 @@ fn a_tool_that_declares_nothing_can_do_everything() {
             "find",
             "grep",
             "image",
+            "image_generate",
             "ls",
             "memory_get",
             "memory_search",
