@@ -8,6 +8,7 @@ use crate::config_path::ConfigPath;
 use crate::load::MAX_ISSUES;
 use crate::locate::{Located, Target};
 use crate::lookup::SubstitutionLookup;
+use crate::strict::Misfit;
 use crate::substitute::MissingVariable;
 use crate::tree::{Fault, MAX_DEPTH, ParseFailure};
 use crate::validate::{Finding, validate};
@@ -94,27 +95,15 @@ pub(crate) fn missing_variables(
 }
 
 /// The tree does not fit the schema.
-pub(crate) fn invalid(
-    file: &Path,
-    text: &str,
-    tree: &Value,
-    failure: &serde_path_to_error::Error<serde_json::Error>,
-) -> ConfigError {
+pub(crate) fn invalid(file: &Path, text: &str, tree: &Value, misfit: Misfit) -> ConfigError {
     let found = validate(&json_schema(), tree, MAX_ISSUES);
     if !found.is_empty() {
         return findings(file, text, found);
     }
     // The types refuse what the schema allows. Their message may quote a value, so only the position is shown.
-    let mut path = ConfigPath::default();
-    for segment in failure.path() {
-        match segment {
-            serde_path_to_error::Segment::Map { key } => path.push_key(key),
-            serde_path_to_error::Segment::Seq { index } => path.push_index(*index),
-            _ => {}
-        }
-    }
     let message = "this value is not one that is expected here".to_owned();
-    findings(file, text, vec![Finding { path, target: Target::Value, message, help: None }])
+    let target = Target::Value;
+    findings(file, text, vec![Finding { path: misfit.path, target, message, help: None }])
 }
 
 /// The config has mistakes.

@@ -14,7 +14,7 @@ use crate::diagnose;
 use crate::locate::Target;
 use crate::lookup::{SubstitutionLookup, Workspaces};
 use crate::paths::CONFIG_PATH_VARIABLE;
-use crate::strict::StrictTree;
+use crate::strict::typed;
 use crate::substitute::{substitute, substitute_tree};
 use crate::validate::Finding;
 use crate::{Config, ConfigError, ConfigPath, Environment, Paths, semantics, tree};
@@ -133,7 +133,7 @@ fn parse(text: &str, environment: &Environment, paths: &Paths) -> Result<Config,
             return Err(diagnose::missing_variables(first, &missing, file, text, paths, &lookup));
         }
     }
-    match serde_path_to_error::deserialize::<_, Config>(StrictTree(&tree)) {
+    match typed(&tree) {
         Ok(config) => {
             let findings = semantics::check(&config);
             if findings.is_empty() {
@@ -142,7 +142,7 @@ fn parse(text: &str, environment: &Environment, paths: &Paths) -> Result<Config,
                 Err(diagnose::findings(file, text, findings))
             }
         }
-        Err(failure) => Err(diagnose::invalid(file, text, &tree, &failure)),
+        Err(misfit) => Err(diagnose::invalid(file, text, &tree, misfit)),
     }
 }
 

@@ -3,14 +3,74 @@
 //! By default serde accepts a list for an object (its fields in order) and `null` for a missing key. Here only an
 //! object is an object, and no key accepts `null`.
 
+use std::cell::Cell;
+
+use serde::Deserialize;
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{Deserializer, Error as _, IntoDeserializer, Unexpected, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::{Error, Value};
 
-/// A tree to read from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct StrictTree<'a>(pub(crate) &'a Value);
+use crate::Config;
+use crate::config_path::ConfigPath;
+
+/// Where a tree does not fit the types.
+#[derive(Debug)]
+pub(crate) struct Misfit {
+    pub(crate) path: ConfigPath,
+    /// It may quote a value.
+    #[cfg_attr(not(test), expect(dead_code, reason = "people are shown the place only"))]
+    pub(crate) error: Error,
+}
+
+/// Reads the config.
+///
+/// # Errors
+/// The innermost value that does not fit.
+pub(crate) fn typed(tree: &Value) -> Result<Config, Misfit> {
+    let misfit = Cell::new(None);
+    Config::deserialize(StrictTree { value: tree, misfit: &misfit }).map_err(|error| {
+        let found = misfit.get().and_then(|wanted| find(tree, wanted, &ConfigPath::default()));
+        Misfit { path: found.unwrap_or_default(), error }
+    })
+}
+
+/// The path of a value within a tree, which is at `path`.
+fn find(tree: &Value, wanted: &Value, path: &ConfigPath) -> Option<ConfigPath> {
+    if std::ptr::eq(tree, wanted) {
+        return Some(path.clone());
+    }
+    match tree {
+        Value::Object(entries) => {
+            entries.iter().find_map(|(key, value)| find(value, wanted, &path.clone().key(key)))
+        }
+        Value::Array(items) => (items.iter().enumerate())
+            .find_map(|(index, value)| find(value, wanted, &path.clone().index(index))),
+        _ => None,
+    }
+}
+
+/// A tree to read from. A path that grows with each value would be a second copy of the code for all types.
+#[derive(Clone, Copy)]
+struct StrictTree<'a> {
+    value: &'a Value,
+    /// The innermost value that did not fit.
+    misfit: &'a Cell<Option<&'a Value>>,
+}
+
+impl<'a> StrictTree<'a> {
+    fn below(self, value: &'a Value) -> Self {
+        Self { value, ..self }
+    }
+
+    fn noted<T>(self, read: Result<T, Error>) -> Result<T, Error> {
+        match read {
+            Ok(_) => self.misfit.set(None),
+            Err(_) => self.misfit.set(self.misfit.get().or(Some(self.value))),
+        }
+        read
+    }
+}
 
 impl<'de> IntoDeserializer<'de, Error> for StrictTree<'de> {
     type Deserializer = Self;
@@ -24,16 +84,16 @@ impl<'de> Deserializer<'de> for StrictTree<'de> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.0 {
+        self.noted(match self.value {
             Value::Object(entries) => {
-                let entries = entries.iter().map(|(key, value)| (key.as_str(), StrictTree(value)));
+                let entries = entries.iter().map(|(key, value)| (key.as_str(), self.below(value)));
                 visitor.visit_map(MapDeserializer::new(entries))
             }
             Value::Array(items) => {
-                visitor.visit_seq(SeqDeserializer::new(items.iter().map(StrictTree)))
+                visitor.visit_seq(SeqDeserializer::new(items.iter().map(|item| self.below(item))))
             }
             scalar => scalar.deserialize_any(visitor),
-        }
+        })
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -42,15 +102,15 @@ impl<'de> Deserializer<'de> for StrictTree<'de> {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        match self.0 {
-            Value::Array(_) => Err(Error::invalid_type(Unexpected::Seq, &"an object")),
+        match self.value {
+            Value::Array(_) => self.noted(Err(Error::invalid_type(Unexpected::Seq, &"an object"))),
             _ => self.deserialize_any(visitor),
         }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.0 {
-            Value::Null => Err(Error::invalid_type(Unexpected::Unit, &"a value")),
+        match self.value {
+            Value::Null => self.noted(Err(Error::invalid_type(Unexpected::Unit, &"a value"))),
             _ => visitor.visit_some(self),
         }
     }
@@ -61,7 +121,7 @@ impl<'de> Deserializer<'de> for StrictTree<'de> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.0.deserialize_enum(name, variants, visitor)
+        self.noted(self.value.deserialize_enum(name, variants, visitor))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -69,7 +129,7 @@ impl<'de> Deserializer<'de> for StrictTree<'de> {
         _name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
+        self.noted(visitor.visit_newtype_struct(self))
     }
 
     forward_to_deserialize_any! {
@@ -77,3 +137,6 @@ impl<'de> Deserializer<'de> for StrictTree<'de> {
         tuple_struct map identifier ignored_any
     }
 }
+
+#[cfg(test)]
+mod tests;

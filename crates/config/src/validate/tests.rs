@@ -5,8 +5,7 @@ use proptest::sample::Index;
 use serde_json::json;
 
 use super::*;
-use crate::Config;
-use crate::strict::StrictTree;
+use crate::strict::{Misfit, typed};
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(crate::json_schema);
 
@@ -362,7 +361,7 @@ fn the_sample_holds_every_key_of_the_schema() {
 #[test]
 fn the_sample_is_valid() {
     assert_eq!(validate(&SCHEMA, &full(), 10), []);
-    serde_path_to_error::deserialize::<_, Config>(StrictTree(&full())).unwrap();
+    typed(&full()).unwrap();
 }
 
 #[test]
@@ -463,11 +462,10 @@ proptest! {
     fn the_schema_refuses_what_the_types_refuse(changes in prop::collection::vec(change(), 1..4)) {
         let mut tree = full();
         changes.into_iter().for_each(|change| apply(&mut tree, change));
-        let typed = serde_path_to_error::deserialize::<_, Config>(StrictTree(&tree));
         let findings = validate(&SCHEMA, &tree, 10);
-        match typed {
+        match typed(&tree) {
             Ok(_) => prop_assert_eq!(findings, []),
-            Err(error) => prop_assert!(!findings.is_empty(), "the types say: {} at {}", error, error.path()),
+            Err(Misfit { path, error }) => prop_assert!(!findings.is_empty(), "the types say: {error} at {path}"),
         }
     }
 }
