@@ -130,7 +130,7 @@ impl Push {
         Arc::new(Self { ledger, devices, current, sender, waiting, problems })
     }
 
-    /// Sends what is to be sent, for ever.
+    /// Sends notifications until the gateway stops.
     pub(crate) async fn follow(self: Arc<Self>) {
         let Some(mut waiting) = self.waiting.lock().take() else { return };
         while let Some(notification) = waiting.recv().await {
