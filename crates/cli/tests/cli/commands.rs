@@ -109,7 +109,6 @@ fn a_word_that_looks_like_a_command_is_no_message() {
         (&["run", "--fork", "hello"], "`myclaw sessions fork"),
         (&["--output-format", "json"], "run --json"),
         (&["gateway", "stop"], "systemctl --user stop myclaw-gateway"),
-        (&["auth", "login"], "auth add PROVIDER"),
         (&["config", "list"], "config get"),
         (&["models", "set", "openai/gpt-5"], "config set agents.defaults.model"),
     ] {
