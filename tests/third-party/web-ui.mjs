@@ -916,7 +916,10 @@ const scenarios = {
     assert(!loaded.includes("/math.js"));
     await say(page, "please show formulas");
     const formulas = messages(page).locator("math");
+    await messages(page).getByText("The end.").waitFor();
+    await idle(page);
     await eventually("the formulas are drawn", async () => (await formulas.count()) === 5);
+    await messages(page).locator("math msqrt").waitFor({ state: "attached" });
     assert(loaded.includes("/math.js"));
     assert.equal(await messages(page).locator("math msqrt").count(), 1);
     assert.equal(await messages(page).locator("math mtable mtd").count(), 4);
@@ -1596,13 +1599,15 @@ const scenarios = {
     await field.fill("");
 
     await say(page, "hello");
-    await messages(page).getByText("Good morning.").waitFor();
+    // The first answer is that of the page without a voice.
+    await eventually("it is answered", async () => (await messages(page).getByText("Good morning.").count()) === 2);
     await idle(page);
     const spoken = page.waitForResponse((response) => response.url().endsWith("/api/speech/speak"));
-    await page.getByRole("button", { name: "Read aloud" }).click();
+    const buttons = page.getByRole("button", { name: "Read aloud" });
+    await buttons.last().click();
     assert.equal((await spoken).headers()["content-type"], "audio/wav");
     // It has been played when the button is back.
-    await page.getByRole("button", { name: "Read aloud" }).waitFor();
+    await eventually("it has been played", async () => (await buttons.count()) === 2);
     await check(page, "read-aloud");
     assert.equal(await page.getByRole("alert").count(), 0);
 
@@ -1758,6 +1763,7 @@ const scenarios = {
     status = 201;
     await page.reload();
     await part.getByRole("button", { name: "Switch on in this browser" }).click();
+    await part.getByRole("status").getByText("Notifications are on in this browser.").waitFor();
     await part.getByRole("button", { name: "Switch off in this browser" }).click();
     await part.getByRole("status").getByText("Notifications are off in this browser.").waitFor();
     assert.deepEqual((await asked("/api/push"))[1].browsers, []);
