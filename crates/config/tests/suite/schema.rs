@@ -58,6 +58,7 @@ fn secrets_are_plain_strings_marked_as_such() {
             "apiKey",
             "appSecret",
             "appToken",
+            "blobs",
             "botToken",
             "botToken",
             "botToken",
