@@ -146,7 +146,7 @@ fn one_mistake_is_one_line_with_place_path_and_help() {
         ("{ tools: { shell: {} } }", "1:12: tools.shell: unknown key; did you mean `bash`?"),
         (
             "{ tools: { zebra: {} } }",
-            "1:12: tools.zebra: unknown key; known here: `profile`, `allow`, `deny`, `ask`, `exec`, `byProvider`, `byChannel`, `bySender`, `approvals`, `fs`, `bash`, `web`, `browser`, `sessions`, `message`",
+            "1:12: tools.zebra: unknown key; known here: `profile`, `allow`, `deny`, `ask`, `exec`, `byProvider`, `byChannel`, `bySender`, `approvals`, `fs`, `bash`, `web`, `diagnostics`, `browser`, `sessions`, `message`",
         ),
         (
             "{ agent: { maxRetries: -1 } }",
