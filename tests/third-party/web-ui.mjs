@@ -1615,7 +1615,8 @@ const scenarios = {
     await say(page, "please show formulas");
     await messages(page).getByText("The end.").waitFor();
     await idle(page);
-    await page.getByRole("button", { name: "Read aloud" }).last().click();
+    await eventually("the answer has its buttons", async () => (await buttons.count()) === 3);
+    await buttons.last().click();
     await page.getByRole("alert").getByText(/at most 200 are spoken/).waitFor();
     assert.deepEqual(page.foreign, []);
   },
