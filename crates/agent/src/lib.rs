@@ -100,7 +100,10 @@ pub use provider_login::{
 };
 pub use providers::{HttpProviders, engine, key_resolver};
 pub use run::{RunAgentParams, run_agent, run_agent_with};
-pub use running::{Doing, RunningCall, RunningSession, ask_to_stop, running_sessions};
+pub use running::{
+    Doing, NotAnswered, RunningCall, RunningSession, answer_from_outside, ask_to_stop,
+    running_sessions,
+};
 pub use secrets::written_secrets;
 pub use security_check::{SecurityFinding, Severity, security_findings};
 pub use selection::{

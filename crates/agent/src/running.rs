@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::approvals::WaitingApproval;
+use crate::approvals::{ApprovalsError, WaitingApproval};
 use crate::{AgentError, FailureClass, Home, SessionConfig};
 
 /// The directory of the stops in the state directory.
@@ -176,6 +176,39 @@ pub fn ask_to_stop(home: &Home, key: &SessionKey) -> Result<(), AgentError> {
         let message = format!("failed to write {}: {error}; check the free space", path.display());
         AgentError::new(FailureClass::Session, message)
     })
+}
+
+/// Why a question was not answered from outside of its session.
+#[derive(Debug, thiserror::Error)]
+pub enum NotAnswered {
+    /// It is part of a call, which waits for the answer in its own process.
+    #[error("a server asks that in the middle of a call; answer it where the session is")]
+    InCall,
+    /// Nobody waits for an answer any longer.
+    #[error("the question is answered already")]
+    Gone,
+    /// The answer cannot be kept.
+    #[error(transparent)]
+    Failed(#[from] ApprovalsError),
+}
+
+/// Answers a question of a session that works.
+///
+/// # Errors
+/// See [`NotAnswered`].
+pub fn answer_from_outside(
+    home: &Home,
+    question: &WaitingApproval,
+    text: &str,
+) -> Result<(), NotAnswered> {
+    if question.begun.is_some() {
+        return Err(NotAnswered::InCall);
+    }
+    let approvals = &home.stores().approvals;
+    match approvals.answer(&question.session, &question.tool_call_id, text)? {
+        true => Ok(()),
+        false => Err(NotAnswered::Gone),
+    }
 }
 
 fn stop_of(home: &Home, key: &SessionKey) -> PathBuf {

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use myclaw_agent::approvals::WaitingApproval;
 use myclaw_agent::{
-    Doing, Home, RunningCall, RunningSession, ask_to_stop, did_you_mean, running_sessions,
+    Doing, Home, NotAnswered, RunningCall, RunningSession, answer_from_outside, ask_to_stop,
+    did_you_mean, running_sessions,
 };
 use myclaw_front::exit::CliError;
 use myclaw_front::interrupt::Interrupts;
@@ -173,16 +174,10 @@ impl Watch {
     }
 
     fn answer(&self, question: &WaitingApproval, text: &str) -> Result<(), CliError> {
-        if question.begun.is_some() {
-            let why = "a server asks that in the middle of a call; answer it where the session is";
-            return Err(CliError::usage(why));
-        }
-        let approvals = &self.home.stores().approvals;
-        let answered = approvals.answer(&question.session, &question.tool_call_id, text);
-        match answered.map_err(|error| CliError::failure(error.to_string()))? {
-            true => Ok(()),
-            false => Err(CliError::usage("the question is answered already")),
-        }
+        answer_from_outside(&self.home, question, text).map_err(|refusal| match refusal {
+            NotAnswered::Failed(error) => CliError::failure(error.to_string()),
+            refusal => CliError::usage(refusal.to_string()),
+        })
     }
 
     /// Looks until something holds; false if that takes too long.

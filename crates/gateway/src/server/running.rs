@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use myclaw_agent::{Home, ask_to_stop, running_sessions};
+use myclaw_agent::{
+    Home, NotAnswered, RunningSession, answer_from_outside, ask_to_stop, running_sessions,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -58,35 +60,32 @@ async fn change(
 }
 
 fn stop(home: &Home, wanted: &Wanted) -> Result<(), GatewayError> {
-    let found = running_sessions(home)?;
-    let session = found.iter().find(|found| found.session.as_str() == wanted.session);
-    let session = session.ok_or_else(|| idle(&wanted.session))?;
-    Ok(ask_to_stop(home, &session.session)?)
+    Ok(ask_to_stop(home, &named(home, wanted)?.session)?)
 }
 
 fn answer(home: &Home, wanted: &Wanted) -> Result<(), GatewayError> {
-    let found = running_sessions(home)?;
-    let session = found.iter().find(|found| found.session.as_str() == wanted.session);
-    let session = session.ok_or_else(|| idle(&wanted.session))?;
+    let session = named(home, wanted)?;
     let mut open = session.questions.iter();
     let question = open.find(|open| open.tool_call_id == wanted.tool_call_id);
-    let gone = || GatewayError::NotFound("the question is answered already".to_owned());
-    let question = question.ok_or_else(gone)?;
-    if question.begun.is_some() {
-        let why = "a server asks that in the middle of a call; answer it where the session is";
-        return Err(GatewayError::Unusable(why.to_owned()));
-    }
-    if wanted.answer.trim().is_empty() {
+    let question = question.ok_or_else(|| GatewayError::NotFound(NotAnswered::Gone.to_string()))?;
+    if wanted.answer.trim().is_empty() && question.begun.is_none() {
         return Err(GatewayError::Unusable("an answer is yes or no".to_owned()));
     }
-    let approvals = &home.stores().approvals;
-    match approvals.answer(&question.session, &question.tool_call_id, &wanted.answer) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(gone()),
-        Err(error) => Err(GatewayError::Internal(error.to_string())),
-    }
+    answer_from_outside(home, question, &wanted.answer).map_err(|refusal| {
+        let why = refusal.to_string();
+        match refusal {
+            NotAnswered::InCall => GatewayError::Unusable(why),
+            NotAnswered::Gone => GatewayError::NotFound(why),
+            NotAnswered::Failed(_) => GatewayError::Internal(why),
+        }
+    })
 }
 
-fn idle(session: &str) -> GatewayError {
-    GatewayError::NotFound(format!("the session `{session}` does nothing at this moment"))
+/// The session, if it works.
+fn named(home: &Home, wanted: &Wanted) -> Result<RunningSession, GatewayError> {
+    let mut found = running_sessions(home)?.into_iter();
+    found.find(|found| found.session.as_str() == wanted.session).ok_or_else(|| {
+        let session = &wanted.session;
+        GatewayError::NotFound(format!("the session `{session}` does nothing at this moment"))
+    })
 }
