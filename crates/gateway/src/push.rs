@@ -242,17 +242,24 @@ impl Push {
     async fn sender_key(&self) -> Result<SenderKey, GatewayError> {
         let unusable =
             || GatewayError::Internal("the key for push services cannot be used".to_owned());
-        let made = SenderKey::make().map_err(|_| unusable())?;
-        let mut kept = STANDARD.encode(made);
-        SENDER
-            .update(self.ledger.store(), ONLY, |known| match known {
-                Some(known) => {
-                    kept = known.key;
-                    Change::Keep
-                }
-                None => Change::put(Sender { key: kept.clone() }, None::<Place>),
-            })
-            .await?;
+        let store = self.ledger.store();
+        let kept = match SENDER.get(store, ONLY).await? {
+            Some(known) => known.row.key,
+            None => {
+                let mut kept = STANDARD.encode(SenderKey::make().map_err(|_| unusable())?);
+                SENDER
+                    .update(store, ONLY, |known| match known {
+                        // Another gateway was first.
+                        Some(known) => {
+                            kept = known.key;
+                            Change::Keep
+                        }
+                        None => Change::put(Sender { key: kept.clone() }, None::<Place>),
+                    })
+                    .await?;
+                kept
+            }
+        };
         let pkcs8 = STANDARD.decode(kept).map_err(|_| unusable())?;
         SenderKey::read(&pkcs8).ok_or_else(unusable)
     }
