@@ -234,10 +234,15 @@ impl PictureService {
     }
 }
 
+/// The words of a service, in one line.
+fn shown(said: Option<&str>) -> String {
+    let said: String = visible(said.unwrap_or_default()).chars().take(MAX_ERROR_CHARS).collect();
+    said.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn refusal(status: StatusCode, value: &Value) -> String {
     let said = value["error"]["message"].as_str().or(value["error"].as_str());
-    let said: String = visible(said.unwrap_or_default()).chars().take(MAX_ERROR_CHARS).collect();
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = shown(said);
     if said.is_empty() {
         format!("it answered {status}")
     } else {
@@ -256,8 +261,7 @@ fn no_picture(value: &Value) -> String {
     ];
     let words =
         words.into_iter().find_map(|words| words.as_str().filter(|words| !words.is_empty()));
-    let said: String = visible(words.unwrap_or_default()).chars().take(MAX_ERROR_CHARS).collect();
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = shown(words);
     if said.is_empty() {
         "its answer has no picture".to_owned()
     } else {
