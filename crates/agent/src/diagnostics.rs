@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -36,14 +36,15 @@ const MAX_FILES: usize = 5;
 struct DiagnosticsHook {
     session: SessionConfig,
     permissions: Arc<Permissions>,
-    place: DiagnosticsPlace,
+    commands: CommandPlace,
+    place: OnceLock<DiagnosticsPlace>,
     limits: DiagnosticsLimits,
     /// The texts of files before the calls that change them, by the ids of the calls.
     before: Mutex<HashMap<String, Vec<(PathBuf, String)>>>,
 }
 
 impl SessionConfig {
-    /// The hook, if the config wants it. Blocks for some system calls.
+    /// The hook, if the config wants it.
     pub(crate) fn diagnostics_hook(
         &self,
         permissions: &Arc<Permissions>,
@@ -54,16 +55,11 @@ impl SessionConfig {
         if !config.enabled {
             return None;
         }
-        let is_sandboxed = permissions.scope() == SandboxScope::Sandboxed;
-        // A sandbox has only the working directory.
-        let root = if is_sandboxed { None } else { self.project_root() };
-        let directory = real(root.as_deref().unwrap_or(self.working_directory()));
-        let is_trusted = is_sandboxed || self.is_trusted(&directory);
-        let programs = if is_trusted { ProjectPrograms::Run } else { ProjectPrograms::Refused };
         Some(Arc::new(DiagnosticsHook {
             session: self.clone(),
             permissions: Arc::clone(permissions),
-            place: DiagnosticsPlace { commands, directory, programs },
+            commands,
+            place: OnceLock::new(),
             limits: DiagnosticsLimits {
                 wait: Duration::from_millis(config.wait_ms),
                 idle: Duration::from_secs(config.idle_minutes * 60),
@@ -82,6 +78,20 @@ impl SessionConfig {
 }
 
 impl DiagnosticsHook {
+    /// Where the servers run, which is looked up for the first edit. Blocks for some system calls then.
+    fn place(&self) -> &DiagnosticsPlace {
+        self.place.get_or_init(|| {
+            let session = &self.session;
+            let is_sandboxed = self.permissions.scope() == SandboxScope::Sandboxed;
+            // A sandbox has only the working directory.
+            let root = if is_sandboxed { None } else { session.project_root() };
+            let directory = real(root.as_deref().unwrap_or(session.working_directory()));
+            let is_trusted = is_sandboxed || session.is_trusted(&directory);
+            let programs = if is_trusted { ProjectPrograms::Run } else { ProjectPrograms::Refused };
+            DiagnosticsPlace { commands: self.commands.clone(), directory, programs }
+        })
+    }
+
     /// The files that a call changes and that a server knows.
     fn files(call: &PreparedCall) -> Vec<PathBuf> {
         if call.declaration.kind != ToolKind::Change {
@@ -114,11 +124,13 @@ impl Hook for DiagnosticsHook {
         call: &'a PreparedCall,
     ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         Box::pin(async move {
-            let directory = self.place.directory.clone();
-            let files = Self::files(call).into_iter().filter(|path| path.starts_with(&directory));
-            let files: Vec<PathBuf> = files.collect();
+            let mut files = Self::files(call);
             let asks = !matches!(self.session.mode.get(), Mode::Auto | Mode::Sandbox);
             if files.is_empty() || asks {
+                return Ok(ToolCallVerdict::Allow);
+            }
+            files.retain(|path| path.starts_with(&self.place().directory));
+            if files.is_empty() {
                 return Ok(ToolCallVerdict::Allow);
             }
             let (session, permissions) = (self.session.clone(), Arc::clone(&self.permissions));
@@ -163,7 +175,7 @@ impl Hook for DiagnosticsHook {
             let servers: &LanguageServers = &self.session.language_servers;
             // At once, so that all of them wait no longer than one.
             let checks =
-                changes.into_iter().map(|change| servers.check(change, &self.place, self.limits));
+                changes.into_iter().map(|change| servers.check(change, self.place(), self.limits));
             let found = futures_util::future::join_all(checks).await;
             output.content.extend(found.into_iter().flatten().map(ContentBlock::text));
             Ok(())
