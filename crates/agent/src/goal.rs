@@ -53,7 +53,7 @@ pub struct GoalWork {
 }
 
 impl GoalWork {
-    /// Work that begins now, when whoever counts the cost has counted `spent` US dollars.
+    /// Work that begins now, after `spent` US dollars.
     pub fn begin(spent: f64) -> Self {
         Self { begun: Instant::now(), spent_before: spent }
     }

@@ -128,7 +128,7 @@ fn openrouter_gives_a_key_for_a_code_that_came_to_the_right_path() {
     assert!(again.stderr().contains("--replace"), "{}", again.stderr());
 }
 
-/// OpenAI: gives tokens whose number is the count of those given, and the model refuses the first.
+/// OpenAI: gives the token `one` for a login and `two` for a renewal; the model refuses the first.
 fn openai(request: &RecordedRequest, _: usize) -> Step {
     match request.route() {
         "/api/accounts/oauth/token" => {

@@ -14,7 +14,7 @@ use crate::myclaw;
 /// A change of the config.
 type Change<'a> = &'a dyn Fn(&mut Value);
 
-/// A home whose model makes the calls, with a server in `tools/` that reports as `mode` says, and the output of a run.
+/// A home with a language server in `tools/`, which reports as its mode says. The model makes the calls of the test.
 struct Scene {
     home: TempHome,
     server: LanguageServer,

@@ -59,8 +59,7 @@ a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q+r+s+t+u+v+w+x+y+z+a+b+c+d+e+f+g+h+i+j+k+l+m+n+
 Wrong: $\frac{1}{$, $\href{javascript:window.hacked=1}{x}$, $\includegraphics{http://127.0.0.1/x.png}$,
 $\def\a{\a\a}\a$, $\style{position:fixed}{x}$. The end.";
 
-/// Diagrams: two that can be drawn, of which one wants more than to be seen, and one that is none. `{port}` is where the test
-/// listens.
+/// Two diagrams that can be drawn, one of them an attack, and one with a mistake. `{port}` is where the test listens.
 const DIAGRAMS: &str = r#"```mermaid
 %%{init: {"securityLevel": "loose", "htmlLabels": true, "fontFamily": "x;background:url(http://127.0.0.1:{port}/font)"}}%%
 flowchart LR
