@@ -72,6 +72,38 @@ impl<'a> StrictTree<'a> {
     }
 }
 
+impl<'de> StrictTree<'de> {
+    fn object<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.noted(match self.value {
+            Value::Object(entries) => {
+                let entries = entries.iter().map(|(key, value)| (key.as_str(), self.below(value)));
+                visitor.visit_map(MapDeserializer::new(entries))
+            }
+            _ => Err(Error::invalid_type(Unexpected::Other("another value"), &"an object")),
+        })
+    }
+
+    fn scalar<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.noted(match self.value {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(is_set) => visitor.visit_bool(*is_set),
+            Value::Number(number) => number.deserialize_any(visitor),
+            Value::String(text) => visitor.visit_borrowed_str(text),
+            Value::Array(_) => Err(Error::invalid_type(Unexpected::Seq, &visitor)),
+            Value::Object(_) => Err(Error::invalid_type(Unexpected::Map, &visitor)),
+        })
+    }
+}
+
+/// Implements these methods by `scalar`.
+macro_rules! scalars {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+            self.scalar(visitor)
+        }
+    )*};
+}
+
 impl<'de> IntoDeserializer<'de, Error> for StrictTree<'de> {
     type Deserializer = Self;
 
@@ -80,20 +112,19 @@ impl<'de> IntoDeserializer<'de, Error> for StrictTree<'de> {
     }
 }
 
+// Each method asks its visitor only for what a value of that kind can be. The types of the config have hundreds of visitors, and
+// what is asked of one is compiled for each of them.
 impl<'de> Deserializer<'de> for StrictTree<'de> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.noted(match self.value {
-            Value::Object(entries) => {
-                let entries = entries.iter().map(|(key, value)| (key.as_str(), self.below(value)));
-                visitor.visit_map(MapDeserializer::new(entries))
-            }
-            Value::Array(items) => {
-                visitor.visit_seq(SeqDeserializer::new(items.iter().map(|item| self.below(item))))
-            }
-            scalar => scalar.deserialize_any(visitor),
-        })
+        match self.value {
+            Value::Object(_) => self.object(visitor),
+            Value::Array(items) => self.noted(
+                visitor.visit_seq(SeqDeserializer::new(items.iter().map(|item| self.below(item)))),
+            ),
+            _ => self.scalar(visitor),
+        }
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -102,10 +133,11 @@ impl<'de> Deserializer<'de> for StrictTree<'de> {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        match self.value {
-            Value::Array(_) => self.noted(Err(Error::invalid_type(Unexpected::Seq, &"an object"))),
-            _ => self.deserialize_any(visitor),
-        }
+        self.object(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.object(visitor)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -117,11 +149,15 @@ impl<'de> Deserializer<'de> for StrictTree<'de> {
 
     fn deserialize_enum<V: Visitor<'de>>(
         self,
-        name: &'static str,
-        variants: &'static [&'static str],
+        _name: &'static str,
+        _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.noted(self.value.deserialize_enum(name, variants, visitor))
+        // No variant has contents.
+        self.noted(match self.value {
+            Value::String(text) => visitor.visit_enum(text.as_str().into_deserializer()),
+            _ => Err(Error::invalid_type(Unexpected::Other("another value"), &"a string")),
+        })
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -132,9 +168,14 @@ impl<'de> Deserializer<'de> for StrictTree<'de> {
         self.noted(visitor.visit_newtype_struct(self))
     }
 
+    scalars! {
+        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16
+        deserialize_u32 deserialize_u64 deserialize_f32 deserialize_f64 deserialize_char deserialize_str deserialize_string
+        deserialize_unit deserialize_identifier
+    }
+
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map identifier ignored_any
+        i128 u128 bytes byte_buf unit_struct seq tuple tuple_struct ignored_any
     }
 }
 
