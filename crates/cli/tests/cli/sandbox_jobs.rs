@@ -372,7 +372,7 @@ fn jobs_work_at_the_level_bubblewrap() {
         process("submit", json!({"id": "j1", "data": "setsid sleep 600 & echo $((40 + 2)) > sum"})),
         (
             "bash",
-            json!({"command": "until test -s sum; do sleep 0.01; done; cat sum; pgrep sleep | wc -l"}),
+            json!({"command": "until test -s sum && pgrep -fx 'sleep 600' >seen; do sleep 0.01; done; cat sum; pgrep sleep | wc -l"}),
         ),
         process("kill", json!({"id": "j1"})),
         ("bash", json!({"command": "pgrep sleep; echo none"})),
