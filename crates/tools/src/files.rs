@@ -21,7 +21,7 @@ pub(crate) use atomic::{
     Attributes, Executable, StagedFile, remove_abandoned, replace_file, stage_file, sync_directory,
 };
 pub(crate) use decode::decode_lossless;
-pub(crate) use diff::{diff_deadline, kept_diff, unified_diff};
+pub(crate) use diff::{diff_deadline, differences, kept_diff, unified_diff};
 pub(crate) use document::{Document, Splice, UTF8_MARK};
 pub(crate) use indentation::Shift;
 pub(crate) use kept::kept;

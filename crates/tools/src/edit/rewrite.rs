@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use myclaw_files::composed;
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use similar::DiffOp;
 
 use super::locate::{Located, Region};
-use crate::files::{LineEnding, Lines, Splice, diff_deadline, kept};
+use crate::files::{LineEnding, Lines, Splice, diff_deadline, differences, kept};
 
 /// Most lines that are compared line by line; beyond that the comparison could take seconds.
 const MAX_COMPARED: usize = 2_000;
@@ -33,7 +33,7 @@ fn operations(old: &[String], new: &[String]) -> Vec<DiffOp> {
         let form = |line: &String| composed(line).into_owned();
         let (old, new): (Vec<_>, Vec<_>) =
             (old.iter().map(form).collect(), new.iter().map(form).collect());
-        return capture_diff_slices(Algorithm::Myers, &old, &new);
+        return differences(&old, &new, None);
     }
     let whole =
         DiffOp::Replace { old_index: 0, old_len: old.len(), new_index: 0, new_len: new.len() };

@@ -1,8 +1,12 @@
 //! Unified diffs for user interfaces.
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-use similar::{ChangeTag, TextDiff};
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::udiff::UnifiedHunkHeader;
+use similar::{ChangeTag, DiffOp, group_diff_ops};
 
 use super::Lines;
 use crate::support::cut_end;
@@ -26,6 +30,27 @@ pub(crate) fn kept_diff(diff: &str) -> String {
     cut_end(diff, MAX_DIFF_CHARS).into_owned()
 }
 
+/// How two lists differ. A search that takes longer than `deadline` may find more differences than necessary.
+pub(crate) fn differences<'a, T: Eq + Hash>(
+    old: &'a [T],
+    new: &'a [T],
+    deadline: Option<Instant>,
+) -> Vec<DiffOp> {
+    // The search is long code, which is compiled for each type of items: all are compared as numbers.
+    let mut numbers = HashMap::new();
+    let mut numbered = |items: &'a [T]| -> Vec<usize> {
+        let number = |item| {
+            let next = numbers.len();
+            *numbers.entry(item).or_insert(next)
+        };
+        items.iter().map(number).collect()
+    };
+    let (old, new) = (numbered(old), numbered(new));
+    let mut found = Compact::new(Replace::new(Capture::new()), &old, &new);
+    let Ok(()) = myers::diff_deadline(&mut found, &old, 0..old.len(), &new, 0..new.len(), deadline);
+    found.into_inner().into_inner().into_ops()
+}
+
 /// The whole difference between `old` and `new` as a unified diff; `None` if the texts are too large to compare. Line endings are left out of the text, but a line whose ending changed counts as changed.
 pub(crate) fn unified_diff(
     shown_path: &str,
@@ -37,11 +62,13 @@ pub(crate) fn unified_diff(
         return None;
     }
     let (old_lines, new_lines) = (whole_lines(old), whole_lines(new));
-    let diff = TextDiff::configure().deadline(deadline).diff_slices(&old_lines, &new_lines);
+    let operations = differences(&old_lines, &new_lines, Some(deadline));
     let mut text = format!("--- a/{shown_path}\n+++ b/{shown_path}\n");
-    for hunk in diff.unified_diff().context_radius(CONTEXT_LINES).iter_hunks() {
-        text.push_str(&format!("{}\n", hunk.header()));
-        for change in hunk.iter_changes() {
+    for hunk in group_diff_ops(operations, CONTEXT_LINES) {
+        text.push_str(&format!("{}\n", UnifiedHunkHeader::new(&hunk)));
+        for change in
+            hunk.iter().flat_map(|operation| operation.iter_changes(&old_lines, &new_lines))
+        {
             let sign = match change.tag() {
                 ChangeTag::Equal => ' ',
                 ChangeTag::Delete => '-',

@@ -2,8 +2,7 @@
 
 use std::time::Instant;
 
-use similar::{Algorithm, capture_diff_slices_deadline};
-
+use super::super::diff::differences;
 use super::units::Units;
 
 /// Most pairs of units that are weighed. Of longer lines, equal runs are searched for.
@@ -55,9 +54,7 @@ pub(super) fn aligned(old: &Units<'_>, new: &Units<'_>, deadline: Instant) -> Ve
         }
         return matches;
     }
-    let operations =
-        capture_diff_slices_deadline(Algorithm::Myers, &old_keys, &new_keys, Some(deadline));
-    for operation in operations {
+    for operation in differences(&old_keys, &new_keys, Some(deadline)) {
         let (old, new) = (operation.old_range(), operation.new_range());
         // A replaced run is in step if it is as long as before.
         if old.len() == new.len() {
