@@ -101,7 +101,7 @@ pub use provider_login::{
 pub use providers::{HttpProviders, engine, key_resolver};
 pub use run::{RunAgentParams, run_agent, run_agent_with};
 pub use running::{
-    Doing, NotAnswered, RunningCall, RunningSession, answer_from_outside, ask_to_stop,
+    Doing, NotAnswered, RunningCall, RunningSession, SeenTurn, answer_from_outside, ask_to_stop,
     running_sessions,
 };
 pub use secrets::written_secrets;

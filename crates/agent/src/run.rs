@@ -132,7 +132,9 @@ async fn run_in(
     run.cancel = params.cancel;
     run.on_event.clone_from(&params.on_event);
     params.on_event.iter().for_each(|listener| config.subscribe_to_notices(listener));
+    let mark = config.mark_turn();
     let outcome = engine.run(run).await;
+    drop(mark);
     config.close_jobs(&|event| params.on_event.iter().for_each(|emit| emit(event.clone()))).await;
     outcome.map_err(|error| run_error(&error, &selection))
 }

@@ -1,11 +1,11 @@
 //! The sessions of this machine that work at this moment, what they do, and requests to them by other processes.
 //!
-//! What a session does is read from its log, whose end decides the next step, so no session writes anything for those that
-//! watch. The answer to a question lies with the question, where the process looks that asks. A stop is a file, for which
+//! A turn leaves a mark for as long as it goes on, so nobody has to look at all sessions. What the session does is read from its
+//! log, whose end decides the next step. The answer to a question lies with the question, where the process looks that asks. A stop is a file, for which
 //! the process of a turn looks twice a second.
 
+use std::cmp::Reverse;
 use std::io::{self, Write as _};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,6 +18,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::approvals::{ApprovalsError, WaitingApproval};
 use crate::{AgentError, FailureClass, Home, SessionConfig};
+
+mod marks;
+
+pub(crate) use marks::TurnMark;
 
 /// The directory of the stops in the state directory.
 const STOPS: &str = "stops";
@@ -75,28 +79,28 @@ pub struct RunningCall {
 /// # Errors
 /// The sessions or the questions cannot be read.
 pub fn running_sessions(home: &Home) -> Result<Vec<RunningSession>, AgentError> {
-    // The list does not say of all turns that they have begun, but each has the lock of its session.
-    let (mut in_use, mut looked) = (Vec::new(), Ok(()));
-    home.catalog().visit(&mut |session| {
-        match home.sessions().is_in_use(&session.key) {
-            Ok(true) => in_use.push(session),
-            Ok(false) => {}
-            Err(error) => {
-                looked = Err(error);
-                return ControlFlow::Break(());
-            }
-        }
-        ControlFlow::Continue(())
+    let state = home.paths.state_dir();
+    let marked = marks::marked(state).map_err(|error| {
+        let shown = state.display();
+        let message = format!("failed to read which sessions of {shown} work: {error}");
+        AgentError::new(FailureClass::Session, message)
     })?;
-    looked?;
+    // A turn that waits for its session or for a place does nothing yet.
+    let mut in_use = Vec::new();
+    for key in marked {
+        if home.sessions().is_in_use(&key)? {
+            in_use.push((home.catalog().entry(&key)?, key));
+        }
+    }
     if in_use.is_empty() {
         return Ok(Vec::new());
     }
+    in_use.sort_by_key(|(entry, _)| Reverse(entry.as_ref().map(|entry| entry.updated_at)));
     let (_, questions) = home.stores().approvals.list()?;
-    let described = in_use.into_iter().map(|session| {
-        let of_it = questions.iter().filter(|asked| asked.session == session.key.as_str());
+    let described = in_use.into_iter().map(|(entry, key)| {
+        let of_it = questions.iter().filter(|asked| asked.session == key.as_str());
         let of_it = of_it.cloned().collect();
-        described(home, session.key, &session.entry, of_it)
+        described(home, key, entry.as_ref(), of_it)
     });
     described.collect()
 }
@@ -104,7 +108,7 @@ pub fn running_sessions(home: &Home) -> Result<Vec<RunningSession>, AgentError> 
 fn described(
     home: &Home,
     key: SessionKey,
-    entry: &SessionEntry,
+    entry: Option<&SessionEntry>,
     questions: Vec<WaitingApproval>,
 ) -> Result<RunningSession, AgentError> {
     // Of the log only the last turn is read.
@@ -115,15 +119,15 @@ fn described(
     };
     let begun = rows.iter().rfind(|row| row.role == Role::User).map(|row| row.ts);
     let doing = doing(&rows);
-    let before = entry.micro_dollars.unwrap_or(0);
+    let before = entry.and_then(|entry| entry.micro_dollars).unwrap_or(0);
     // What a turn that is over has cost is in the list.
     let is_over =
         doing == Doing::Model && rows.last().is_some_and(|row| row.role == Role::Assistant);
     let of_turn = rows.iter().filter(|_| !is_over).map(micro_dollars).sum::<u64>();
     Ok(RunningSession {
         session: key,
-        model: entry.model.clone(),
-        since: begun.unwrap_or(entry.updated_at),
+        model: entry.and_then(|entry| entry.model.clone()),
+        since: begun.or(entry.map(|entry| entry.updated_at)).unwrap_or_default(),
         doing,
         micro_dollars: before + of_turn,
         questions,
@@ -215,11 +219,26 @@ fn stop_of(home: &Home, key: &SessionKey) -> PathBuf {
     home.paths.state_dir().join(STOPS).join(key.slug())
 }
 
+/// A turn that other processes see and can stop, for as long as this lives.
+#[derive(Debug)]
+pub struct SeenTurn {
+    _mark: Option<TurnMark>,
+    _stop: AbortOnDropHandle<()>,
+}
+
 impl SessionConfig {
-    /// Calls `stop` when another process asks for it, until the handle is dropped. For the time of a turn.
-    pub fn heed_stop(&self, stop: impl FnOnce() + Send + 'static) -> AbortOnDropHandle<()> {
+    /// Lets other processes see the turn. Without that it goes on too.
+    pub(crate) fn mark_turn(&self) -> Option<TurnMark> {
+        let mark = TurnMark::put(self.home.paths.state_dir(), &self.session_key);
+        let warn =
+            |error| tracing::warn!("others cannot see that {} works: {error}", self.session_key);
+        mark.map_err(warn).ok()
+    }
+
+    /// Lets other processes see the turn, and calls `stop` when one asks for it, until what it returns is dropped.
+    pub fn seen_turn(&self, stop: impl FnOnce() + Send + 'static) -> SeenTurn {
         let (path, begun) = (stop_of(&self.home, &self.session_key), now_ms());
-        AbortOnDropHandle::new(tokio::spawn(async move {
+        let heed = AbortOnDropHandle::new(tokio::spawn(async move {
             loop {
                 tokio::time::sleep(INTERVAL).await;
                 match is_asked(&path, begun) {
@@ -228,7 +247,8 @@ impl SessionConfig {
                     Err(error) => tracing::warn!("cannot read {}: {error}", path.display()),
                 }
             }
-        }))
+        }));
+        SeenTurn { _mark: self.mark_turn(), _stop: heed }
     }
 }
 

@@ -232,7 +232,7 @@ impl Session {
             self.begin_with(SessionWork::Turn, foreground.cancel).ok_or_else(|| self.busy())?;
         let _place = Place(self);
         let cancel = running.cancel.clone();
-        let _stop = config.heed_stop(move || cancel.cancel());
+        let _seen = config.seen_turn(move || cancel.cancel());
         let mut params = self.params((&config, &selection), running, foreground.on_event).await?;
         if message.is_some() {
             self.config().background.attended(self.key()).await;
@@ -255,6 +255,7 @@ impl Session {
             .begin_with(SessionWork::Compaction, foreground.cancel)
             .ok_or_else(|| self.busy())?;
         let _place = Place(self);
+        let _mark = config.mark_turn();
         let params = self.params((&config, &selection), running, foreground.on_event).await?;
         self.driver.compact(params, &selection, focus).await
     }
@@ -412,7 +413,7 @@ impl Session {
         let models = Box::pin(asked_by_program::models(&self.driver, &config, own));
         let (asked, selection) = models.await?;
         let this = Arc::clone(self);
-        let _stop = config.heed_stop(move || this.stop_from_outside());
+        let _seen = config.seen_turn(move || this.stop_from_outside());
         let params = Box::pin(self.params((&config, &selection), running, self.listener()));
         let params = params.await?;
         self.driver.run(asked_by_program::with(params, asked), &selection).await
@@ -424,6 +425,7 @@ impl Session {
         running: Running,
     ) -> Result<CompactionReport, AgentError> {
         let (config, selection) = self.prepared().await?;
+        let _mark = config.mark_turn();
         let params = self.params((&config, &selection), running, self.listener()).await?;
         self.driver.compact(params, &selection, focus).await
     }

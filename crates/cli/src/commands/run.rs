@@ -251,7 +251,7 @@ impl Turns<'_> {
             ..config.run_params(selection, added).await?
         };
         let cancel = self.cancel.clone();
-        let _stop = config.heed_stop(move || cancel.cancel());
+        let _seen = config.seen_turn(move || cancel.cancel());
         let running = output.flushing(driver.run(params, selection));
         let (outcome, ()) = tokio::join!(running, config.trim_side_files());
         Ok(outcome?)

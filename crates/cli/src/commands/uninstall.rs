@@ -16,7 +16,7 @@ use super::{confirm, gateway, refuse_if_in_use};
 use crate::args::uninstall::UninstallArgs;
 
 /// What the program keeps in the state directory.
-const STATE: [&str; 21] = [
+const STATE: [&str; 22] = [
     ".documents",
     ".env",
     "agents",
@@ -37,6 +37,7 @@ const STATE: [&str; 21] = [
     "sessions",
     "stops",
     "subagents",
+    "turns",
     "usage.json",
 ];
 /// What the owner and the agent have made there.

@@ -181,3 +181,37 @@ fn a_turn_whose_program_was_killed_is_not_on_the_list() {
     watch.signal(Signal::Kill);
     home.write_in_workspace("go", "");
 }
+
+/// The marks of turns in the state directory.
+fn marks(home: &TempHome) -> Vec<std::path::PathBuf> {
+    let listing = std::fs::read_dir(home.state_directory().join("turns")).unwrap();
+    listing.map(|found| found.unwrap().path()).collect()
+}
+
+#[test]
+fn a_look_at_what_works_touches_no_other_session() {
+    let (home, _server) = home_of_two();
+    home.write_in_workspace("go", "");
+    run(&home, &["run", "--session", "idle", "slow"]).assert_code(0);
+    std::fs::remove_file(home.workspace().join("go")).unwrap();
+    // Whoever looks at this session fails.
+    std::fs::create_dir(home.transcript_path("idle").with_extension("lock")).unwrap();
+    let works = working(&home);
+    let watch = RunningChild::spawn(&mut myclaw(&home, &["sessions", "watch", "--json"]));
+    line_of(&watch, "works", "until test -e go");
+    watch.signal(Signal::Kill);
+    let (code, list) = said(&home, &["sessions", "watch", "--once"]);
+    assert!(code == 0 && list.contains("bash until test") && !list.contains("idle"), "{list}");
+    // A killed process works at nothing, and what it leaves is removed when nobody can be about to use it.
+    works.signal(Signal::Kill);
+    works.wait(std::time::Duration::from_secs(60));
+    let (code, list) = said(&home, &["sessions", "watch", "--once"]);
+    assert!(code == 0 && list.contains("nothing works at this moment"), "{list}");
+    let left = marks(&home);
+    assert_eq!(left.len(), 1, "{left:?}");
+    let hour = std::time::Duration::from_secs(3_600);
+    let mark = std::fs::File::options().write(true).open(&left[0]).unwrap();
+    mark.set_modified(std::time::SystemTime::now() - hour).unwrap();
+    said(&home, &["sessions", "watch", "--once"]);
+    assert_eq!(marks(&home), [""; 0].map(std::path::PathBuf::from));
+}
