@@ -6,6 +6,7 @@ mod api;
 mod encryption;
 mod event;
 mod format;
+mod press;
 mod receive;
 mod send;
 mod thread;
@@ -209,6 +210,10 @@ impl Channel for Matrix {
 
     fn split(&self, text: &str) -> Vec<String> {
         split(text, MOST_BYTES, str::len)
+    }
+
+    fn has_buttons(&self) -> bool {
+        true
     }
 
     fn probe(&self) -> BoxFuture<'_, Result<String, ProbeFailure>> {

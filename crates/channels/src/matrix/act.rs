@@ -1,18 +1,18 @@
 //! Reactions, edits and removals. Polls are no part of the specification yet.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::api::encode;
+use super::event::REACTION;
+use super::press::reaction;
 use super::send::{Sent, edit_of, text_content};
 use super::{MOST_BYTES, Matrix};
 use crate::{Part, SendFailure};
 
 impl Matrix {
     pub(super) async fn set_reaction(&self, part: &Part, message: &str) -> Result<(), SendFailure> {
-        let relation = json!({"rel_type": "m.annotation", "event_id": message, "key": part.text});
-        let mut content = Map::new();
-        content.insert("m.relates_to".to_owned(), relation);
-        match self.put_event(&part.target.chat, "m.reaction", &part.id, content).await {
+        let content = reaction(message, &part.text);
+        match self.put_event(&part.target.chat, REACTION, &part.id, content).await {
             Ok(_) => Ok(()),
             // It is there already.
             Err(SendFailure::Never { reason }) if reason.contains("M_DUPLICATE_ANNOTATION") => {

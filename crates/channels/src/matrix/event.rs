@@ -8,6 +8,9 @@ use serde_json::Value;
 use crate::passage::note;
 use crate::{Attachment, FileOf, Passage};
 
+/// The kind of events that are reactions ("Event annotations and reactions" of the specification).
+pub(super) const REACTION: &str = "m.reaction";
+
 /// The answer to `/sync`, as far as this program reads it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

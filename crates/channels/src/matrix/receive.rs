@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::api::{ApiError, encode};
-use super::event::{Event, File, Joined, Sync};
+use super::event::{Event, File, Joined, REACTION, Sync};
 use super::{CALL_TIME, Failure, MATRIX, Matrix, Me, WRONG_TOKEN, encryption, is_wrong_token};
 use crate::arrival::{NOTHING_SHOWN, Whereabouts, store_dropped, store_unreadable};
 use crate::mention::without_name;
@@ -36,13 +36,14 @@ const ATTEMPTS: u32 = 3;
 /// Where an event names its sender. It does not name its room.
 const WHEREABOUTS: Whereabouts = Whereabouts { chats: &[], senders: &["/sender"] };
 /// The kinds of events that are read.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     "m.room.message",
     "m.room.member",
     "m.room.name",
     "m.room.encrypted",
     "m.room.encryption",
     "m.sticker",
+    REACTION,
     "m.poll.start",
     "org.matrix.msc3381.poll.start",
     "m.call.invite",
@@ -300,6 +301,9 @@ impl Matrix {
                 false => Ok(()),
             };
         }
+        if event.kind == REACTION {
+            return self.take_press(room, event, me, intake).await;
+        }
         if event.kind == "m.room.encrypted" {
             self.note_encryption(room, &Value::Null).await;
             return match self.open_event(room, event, me).await? {
@@ -364,7 +368,7 @@ impl Matrix {
     }
 
     /// A message, and its files and those of the one that it answers.
-    async fn arrival<'a>(
+    pub(super) async fn arrival<'a>(
         &self,
         room: &str,
         event: &'a Event,

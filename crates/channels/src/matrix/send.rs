@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::api::{ApiError, encode};
 use super::format::render;
+use super::press::add_buttons;
 use super::{CALL_TIME, MOST_BYTES, Matrix, OWNER_PAUSE, encryption};
 use crate::form::media_type;
 use crate::split::preview;
@@ -40,7 +41,15 @@ impl Matrix {
             Some(preview) => content = edit_of(preview, &content),
             None => add_place(&mut content, &part.target, part.reply_to.as_deref()),
         }
-        self.put(&part.target.chat, &part.id, content).await
+        let has_buttons = !part.buttons.is_empty() && !self.is_encrypted(&part.target.chat).await?;
+        if has_buttons {
+            add_buttons(&mut content, &part.buttons);
+        }
+        let sent = self.put(&part.target.chat, &part.id, content).await?;
+        if has_buttons {
+            self.show_buttons(part, &sent).await;
+        }
+        Ok(sent)
     }
 
     pub(super) async fn put(

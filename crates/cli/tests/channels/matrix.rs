@@ -20,7 +20,7 @@ mod encryption;
 const DEFAULT_KILLS: u64 = 8;
 
 /// A homeserver that ends with this value.
-struct Synapse {
+pub(super) struct Synapse {
     _child: RunningChild,
     port: u16,
     _home: TempHome,
@@ -28,15 +28,15 @@ struct Synapse {
 
 /// Somebody who is logged in.
 #[derive(Clone)]
-struct Person {
+pub(super) struct Person {
     id: String,
-    token: String,
+    pub(super) token: String,
     client: Client,
     next: Arc<AtomicU64>,
 }
 
 impl Synapse {
-    fn start() -> Option<Self> {
+    pub(super) fn start() -> Option<Self> {
         let python = installed("MYCLAW_SYNAPSE_PYTHON")?;
         let (home, port) = (TempHome::new(), free_port());
         let directory = home.path().to_owned();
@@ -74,7 +74,7 @@ impl Synapse {
         Some(Self { _child: child, port, _home: home })
     }
 
-    fn register(&self, name: &str) -> Person {
+    pub(super) fn register(&self, name: &str) -> Person {
         let client = Client { port: self.port, token: String::new() };
         let body = json!({"auth": {"type": "m.login.dummy"}, "username": name, "password": SECRET});
         let (length, body) = (body.to_string().len(), body.to_string());
@@ -89,7 +89,7 @@ impl Synapse {
         Person { id: text("user_id"), token: text("access_token"), client, next: Arc::default() }
     }
 
-    fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 }
@@ -284,6 +284,85 @@ fn a_session_reacts_edits_and_removes() {
     let bodies: Vec<&str> =
         events.iter().filter_map(|event| event["content"]["body"].as_str()).collect();
     assert!(bodies.contains(&"first words") && !bodies.contains(&"a slip"), "{bodies:?}");
+    gateway.stop();
+}
+
+#[test]
+fn reactions_to_a_question_answer_it_for_the_owner_only() {
+    let Some(synapse) = Synapse::start() else { return };
+    let (bench, claw, ann) = set_up(&synapse, Script::obedient());
+    let bob = synapse.register("bob");
+    let room = ann.room(&[&bob], "Team");
+    bob.join(&room);
+    configure(&bench, &synapse, &claw, &ann, |matrix| {
+        matrix["groups"] = json!({room.as_str(): {"requireMention": false}});
+        matrix["allowFrom"] = json!([ann.id, bob.id]);
+    });
+    super::questions::ask_owner(&bench, &format!("matrix:{}", ann.id));
+    let gateway = bench.start();
+    works(&gateway);
+    ann.call("POST", &format!("/rooms/{}/invite", encode(&room)), &json!({"user_id": claw.id}));
+    let react = |person: &Person, event: &str, key: &str| {
+        let relation = json!({"rel_type": "m.annotation", "event_id": event, "key": key});
+        let number = person.next.fetch_add(1, Ordering::SeqCst);
+        let path = format!("/rooms/{}/send/m.reaction/t{number}", encode(&room));
+        person.call("PUT", &path, &json!({"m.relates_to": relation}));
+    };
+    // The reactions that the account has added: what there is to tap.
+    let offered = |event: &str| {
+        let keys = |one: &Value| {
+            let relation = &one["content"]["m.relates_to"];
+            let is_it = one["type"] == "m.reaction"
+                && one["sender"] == claw.id.as_str()
+                && relation["event_id"] == event;
+            is_it.then(|| relation["key"].as_str().unwrap().to_owned())
+        };
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let found: Vec<String> = ann.events(&room).iter().filter_map(keys).collect();
+            if found.len() == 3 || Instant::now() > end {
+                return found;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let asked = |label: &str| {
+        let is_it = |content: &Value| {
+            let text = content["body"].as_str().unwrap_or_default();
+            text.contains("/approve") && text.contains(label)
+        };
+        let event = ann.wait_for(&room, label, is_it);
+        event["event_id"].as_str().unwrap().to_owned()
+    };
+    ann.write(&room, &super::questions::order(&bench, "rea1"));
+    let first = asked("rea1");
+    let keys = offered(&first);
+    assert_eq!(keys.len(), 3, "{keys:?}");
+    // Somebody else, another reaction, and one to a message of somebody else decide nothing.
+    react(&bob, &first, &keys[0]);
+    react(&ann, &first, "👍");
+    let own = ann.write(&room, "thinking");
+    react(&ann, &own, &keys[0]);
+    gateway.dropped(1);
+    let waits = gateway.client.get("/api/approvals").unwrap().1["approvals"].clone();
+    assert_eq!(waits.as_array().unwrap().len(), 1, "{waits}");
+    react(&ann, &first, &keys[0]);
+    until("it runs", || super::questions::made(&bench, "rea1"));
+    let over = |content: &Value| {
+        content["m.new_content"]["body"]
+            .as_str()
+            .is_some_and(|text| text.contains("Over: the owner approved it once"))
+    };
+    ann.wait_for(&room, "the end", over);
+    // A refusal, and after it a press that comes too late.
+    ann.write(&room, &super::questions::order(&bench, "rea2"));
+    let second = asked("rea2");
+    let keys = offered(&second);
+    react(&ann, &second, &keys[2]);
+    ann.wait_for_text(&room, "Denied: the call is not made.");
+    react(&ann, &second, &keys[0]);
+    ann.wait_for_text(&room, "was over already");
+    assert!(!super::questions::made(&bench, "rea2"));
     gateway.stop();
 }
 

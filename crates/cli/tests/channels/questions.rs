@@ -27,12 +27,12 @@ fn private(person: i64) -> Value {
 }
 
 /// The file that a call with this label makes.
-fn made(bench: &Bench, label: &str) -> bool {
+pub(super) fn made(bench: &Bench, label: &str) -> bool {
     bench.home.path().join(label).exists()
 }
 
 /// A message that makes the model run a command.
-fn order(bench: &Bench, label: &str) -> String {
+pub(super) fn order(bench: &Bench, label: &str) -> String {
     let command = format!("touch {}", bench.home.path().join(label).display());
     instruction(label, "bash", &json!({"command": command}))
 }
@@ -369,7 +369,7 @@ fn a_question_of_a_sub_agent_is_told_in_the_chat_of_its_parent() {
 }
 
 /// Makes a gateway ask about commands, whose questions this person answers.
-fn ask_owner(bench: &Bench, owner: &str) {
+pub(super) fn ask_owner(bench: &Bench, owner: &str) {
     let path = bench.home.config_path();
     let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
     config["tools"] = json!({"ask": ["bash"], "approvals": {"owners": [owner]}});
