@@ -62,7 +62,9 @@ pub use matrix::{AcceptsInvite, MATRIX, Matrix, MatrixOptions};
 pub use part_file::{FileContent, PartFile};
 pub use passage::{Earlier, Passage, PassageKind};
 pub use send_failure::SendFailure;
-pub use signal::{SIGNAL, SIGNAL_BASE_URL, Signal, SignalOptions};
+pub use signal::{
+    SIGNAL, SIGNAL_BASE_URL, Signal, SignalOptions, begin_signal_link, finish_signal_link,
+};
 pub use slack::{SLACK, SLACK_BASE_URL, Slack, SlackOptions};
 pub use socket::{SOCKET, SocketChannel, SocketOptions};
 pub use split::{split, utf16_units};

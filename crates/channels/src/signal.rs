@@ -6,6 +6,7 @@
 
 mod api;
 mod envelope;
+mod link;
 mod people;
 mod receive;
 mod send;
@@ -20,6 +21,7 @@ use crate::taking::MOST_WITH_FILES;
 use crate::{Account, Action, AfterInterruption, Capabilities, Channel, ProbeFailure, split};
 use api::Api;
 use envelope::File;
+pub use link::{begin_signal_link, finish_signal_link};
 use people::{Contacts, Person};
 
 /// Name of the channel.

@@ -7,7 +7,7 @@ use std::io::{BufReader, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -15,6 +15,8 @@ use crate::vendor::{Request, Shared, answer, serve};
 
 /// How often a stream looks whether it has to end.
 const TICK: Duration = Duration::from_millis(100);
+/// How long Signal waits for a phone.
+const LINK_TIME: Duration = Duration::from_secs(60);
 const ACCOUNT: &str = "+4915112345678";
 
 /// What the daemon does with the next message, instead of sending it.
@@ -45,6 +47,17 @@ struct State {
     files: Vec<String>,
     contacts: Value,
     refused: Vec<String>,
+    linking: Option<Linking>,
+}
+
+/// A daemon for several accounts, which has none until a phone is linked.
+#[derive(Debug, Default)]
+struct Linking {
+    /// What phones scan, the newest last.
+    addresses: Vec<String>,
+    /// The address that a phone has scanned, and the account that it gives.
+    scanned: Option<(String, Value)>,
+    names: Vec<String>,
 }
 
 impl SignalServer {
@@ -54,6 +67,36 @@ impl SignalServer {
         let serving = Arc::clone(&shared);
         let port = serve(move |stream| converse(&serving, stream));
         Self { shared, port }
+    }
+
+    /// Starts a daemon without an account (`-a`), which can be linked to a phone.
+    pub fn start_without_account() -> Self {
+        let server = Self::start();
+        server.lock().linking = Some(Linking::default());
+        server
+    }
+
+    /// A phone scans a code; it gives its account, with a number or without.
+    pub fn scan(&self, address: &str, account: &Value) {
+        if let Some(linking) = &mut self.lock().linking {
+            linking.scanned = Some((address.to_owned(), account.clone()));
+        }
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits for the next address that a phone can scan.
+    ///
+    /// # Panics
+    /// It takes too long.
+    pub fn wait_for_address(&self, number: usize) -> String {
+        self.shared.wait_for("an address to scan", |state| {
+            state.linking.as_ref()?.addresses.get(number).cloned()
+        })
+    }
+
+    /// What linked devices were called.
+    pub fn linked_names(&self) -> Vec<String> {
+        self.lock().linking.as_ref().map(|linking| linking.names.clone()).unwrap_or_default()
     }
 
     /// Its address.
@@ -204,6 +247,42 @@ impl Shared<State> {
         }
     }
 
+    /// Begins to link a phone, or waits until it has scanned the code.
+    fn link(&self, method: &str, params: &Value) -> Result<Value, String> {
+        let mut state = self.lock();
+        let linking = state.linking.get_or_insert_default();
+        if method == "startLink" {
+            let number = linking.addresses.len();
+            let address = format!("sgnl://linkdevice?uuid=u{number}&pub_key=BQ%2Bkey{number}");
+            linking.addresses.push(address.clone());
+            self.changed.notify_all();
+            return Ok(json!({"deviceLinkUri": address}));
+        }
+        let address = params["deviceLinkUri"].as_str().unwrap_or_default().to_owned();
+        if !linking.addresses.contains(&address) {
+            return Err("Unknown device link uri.".to_owned());
+        }
+        let begun = Instant::now();
+        loop {
+            let linking = state.linking.get_or_insert_default();
+            match linking.scanned.take_if(|(scanned, _)| *scanned == address) {
+                Some((_, account)) if account["error"].is_string() => {
+                    return Err(account["error"].as_str().unwrap_or_default().to_owned());
+                }
+                Some((_, account)) => {
+                    linking.names.push(params["deviceName"].as_str().unwrap_or("cli").to_owned());
+                    return Ok(account);
+                }
+                None if begun.elapsed() > LINK_TIME => {
+                    return Err("Link request timed out, please try again.".to_owned());
+                }
+                None => {}
+            }
+            let waited = self.changed.wait_timeout(state, TICK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     /// `None` closes the connection.
     fn respond(&self, body: &[u8]) -> Option<Value> {
         let request: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
@@ -219,6 +298,13 @@ impl Shared<State> {
         }
         let mut state = self.lock();
         let params = request["params"].clone();
+        if state.linking.is_some() && ["startLink", "finishLink"].contains(&method.as_str()) {
+            drop(state);
+            return match self.link(&method, &params) {
+                Ok(result) => Some(json!({"jsonrpc": "2.0", "id": id, "result": result})),
+                Err(why) => error(-1, &why, Value::Null),
+            };
+        }
         if let Err((code, why)) = state.check(&method, &params) {
             state.refused.push(format!("{method}: {why}"));
             return error(code, &why, Value::Null);
@@ -272,7 +358,8 @@ impl State {
             "getAttachment" => &["id", "recipient", "groupId"],
             _ => return Err((-32_601, "Method not implemented".to_owned())),
         };
-        if params["account"] != ACCOUNT {
+        let is_linked = self.linking.as_ref().is_none_or(|linking| !linking.names.is_empty());
+        if params["account"] != ACCOUNT || !is_linked {
             return Err((-32_602, "Specified account does not exist".to_owned()));
         }
         let wrong = |why: &str| Err((-1, why.to_owned()));

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::http::{self, CallError, Refusal};
 
 /// Time for a call. signal-cli sends to each device of each receiver before it answers.
-const CALL_TIME: Duration = Duration::from_secs(30);
+pub(super) const CALL_TIME: Duration = Duration::from_secs(30);
 /// Largest answer without the file in it, in bytes.
 const MOST_ANSWER: u64 = 4 * 1024 * 1024;
 /// Time for the head of the stream of events.
@@ -91,11 +91,21 @@ impl Api {
         mut params: Map<String, Value>,
     ) -> Result<Value, ApiError> {
         params.insert("account".to_owned(), json!(self.account));
+        self.ask(method, params, CALL_TIME).await
+    }
+
+    /// Calls a method of the daemon, which has `time` for it and more for what is sent.
+    pub(super) async fn ask(
+        &self,
+        method: &str,
+        params: Map<String, Value>,
+        time: Duration,
+    ) -> Result<Value, ApiError> {
         let id = uuid::Uuid::new_v4().to_string();
         let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let body = body.to_string();
         // A second for each 100 KB.
-        let limit = CALL_TIME + Duration::from_secs(body.len() as u64 / 100_000);
+        let limit = time + Duration::from_secs(body.len() as u64 / 100_000);
         let request = self
             .client
             .post(format!("{}/api/v1/rpc", self.base))

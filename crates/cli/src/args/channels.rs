@@ -85,6 +85,9 @@ pub(crate) struct AddChannelArgs {
     /// Id of the phone number (WhatsApp), or the phone number itself (Signal)
     #[arg(long)]
     pub(crate) id: Option<String>,
+    /// Link the account of a phone, which scans a QR code, in place of --id (Signal)
+    #[arg(long, conflicts_with_all = ["id", "dry_run"])]
+    pub(crate) link: bool,
     /// The server (IRC, XMPP: if it is not the domain of the address)
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,

@@ -18,6 +18,8 @@ use service::Service;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+pub(super) use link::drawn;
+
 use super::cluster::Shared;
 use super::host;
 use crate::args::{GatewayArgs, GatewayCommand, InstallArgs, UninstallArgs};

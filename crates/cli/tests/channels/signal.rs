@@ -254,3 +254,80 @@ fn the_first_set_up_tries_the_number() {
         ),
     );
 }
+
+/// Begins `channels add signal --link`; gives the program when its code is shown, and what the code says.
+fn linking(server: &SignalServer, home: &TempHome, number: usize) -> (RunningChild, String) {
+    let mut command = home.command(env!("CARGO_BIN_EXE_myclaw"));
+    command.args(["channels", "add", "signal", "--link", "--url", &server.url()]);
+    let child = RunningChild::spawn(command.args(["--allow-from", PERSON]));
+    let address = server.wait_for_address(number);
+    let shown = child.wait_for_stdout(&address);
+    assert!(shown.lines().filter(|line| line.starts_with("████")).count() > 10, "{shown}");
+    (child, address)
+}
+
+#[test]
+fn a_phone_is_linked_by_a_code_in_the_terminal() {
+    let server = SignalServer::start_without_account();
+    let home = TempHome::new();
+    let file = home.state_directory().join("myclaw.json");
+    // A code that nobody takes, and one of an account that is there already, change nothing.
+    let (child, address) = linking(&server, &home, 0);
+    server.scan(&address, &json!({"error": "The user +49151 already exists"}));
+    let refused = child.wait(PATIENCE);
+    assert_eq!(refused.code(), Some(1), "{}", refused.stderr());
+    assert!(refused.stderr().contains("The user +49151 already exists"), "{}", refused.stderr());
+    assert!(refused.stderr().contains("Nothing was written"), "{}", refused.stderr());
+    assert!(!file.exists());
+    let (child, address) = linking(&server, &home, 1);
+    server.scan(&address, &json!({"number": server.account(), "aci": "a"}));
+    let linked = child.wait(PATIENCE);
+    linked.assert_code(0);
+    assert!(linked.stderr().contains("linked to +4915112345678"), "{}", linked.stderr());
+    assert_eq!(server.linked_names(), ["MyClaw"]);
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let signal = &written["channels"]["signal"];
+    let expected =
+        json!({"account": server.account(), "baseUrl": server.url(), "allowFrom": [PERSON]});
+    assert_eq!(*signal, expected);
+    // The daemon for several accounts is asked for this one.
+    let mut command = home.command(env!("CARGO_BIN_EXE_myclaw"));
+    let probed = RunningChild::spawn(command.args(["channels", "probe", "signal"])).wait(PATIENCE);
+    probed.assert_code(0);
+}
+
+#[test]
+fn what_cannot_be_linked_says_what_to_do() {
+    let alone = SignalServer::start();
+    let home = TempHome::new();
+    let run = |arguments: &[&str]| {
+        let mut command = home.command(env!("CARGO_BIN_EXE_myclaw"));
+        let ended = RunningChild::spawn(command.args(["channels", "add"]).args(arguments));
+        let ended = ended.wait(PATIENCE);
+        (ended.code(), ended.stderr())
+    };
+    let url = alone.url();
+    for (arguments, code, says) in [
+        (vec!["signal", "--link", "--url", &url], 1, "start its daemon without `-a`"),
+        (vec!["signal", "--link", "--url", "http://127.0.0.1:9"], 1, "cannot be reached"),
+        (vec!["socket", "--link"], 2, "--link has no meaning for socket"),
+        (vec!["signal", "--link", "--id", "+49151"], 2, "cannot be used with"),
+        (vec!["signal"], 2, "or --link, to scan a QR code"),
+    ] {
+        let (found, said) = run(&arguments);
+        assert!(found == Some(code) && said.contains(says), "{arguments:?}: {found:?} {said}");
+    }
+    assert!(!home.state_directory().join("myclaw.json").exists());
+}
+
+#[test]
+fn an_account_without_a_number_is_linked_by_its_id() {
+    let server = SignalServer::start_without_account();
+    let home = TempHome::new();
+    let (child, address) = linking(&server, &home, 0);
+    let id = "11111111-1111-4111-8111-111111111111";
+    server.scan(&address, &json!({"number": null, "aci": id}));
+    child.wait(PATIENCE).assert_code(0);
+    let written = std::fs::read_to_string(home.state_directory().join("myclaw.json")).unwrap();
+    assert!(written.contains(id), "{written}");
+}

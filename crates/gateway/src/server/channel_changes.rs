@@ -20,13 +20,14 @@ use tokio::sync::Mutex;
 use super::Server;
 use super::answer::error_object;
 use super::config::{Refusal, home, read_file};
-use super::devices::qr_code;
 use super::request::Body;
 use crate::GatewayError;
 use crate::channel_draft::{
     ChannelDraft, ChannelDraftError, DraftKind, Probed, channel_removal, find_channel, probed,
 };
 use crate::connect::channels_of;
+use crate::device_link::DeviceLink;
+use crate::qr::qr_code;
 
 /// Most variables of the same name with a number that are looked at.
 const MOST_VARIABLES: usize = 100;
@@ -56,6 +57,9 @@ struct ChannelBody {
     secrets: BTreeMap<String, String>,
     #[serde(default)]
     allow_from: Vec<String>,
+    /// What a phone scans that is being linked.
+    #[serde(default)]
+    address: String,
 }
 
 /// The kinds of channels with what each needs, and the accounts that the config has, without secrets.
@@ -66,7 +70,7 @@ async fn kinds(State(server): State<Arc<Server>>) -> Result<Json<Value>, Gateway
     let is_set = |name: &str| is_in(&home, name);
     let kinds = ChannelsConfig::declared().into_iter().map(|(name, it)| {
         let fields = it.fields.iter().map(|field| {
-            json!({"key": field.key, "what": field.what, "isRequired": field.what.is_some()})
+            json!({"key": field.key, "what": field.what, "isRequired": field.what.is_some(), "isLinked": field.is_linked})
         });
         let secrets = it.secrets.iter().map(|secret| {
             let variable = secret.usual;
@@ -124,8 +128,10 @@ async fn change(
             "repair" => server.keep_channel(body, DraftKind::Repair).await,
             "test" => server.test_channel(&body).await,
             "remove" => server.remove_channel(&body).await,
+            "link" => begin_link(&body).await,
+            "linked" => finish_link(&body).await,
             _ => {
-                let why = "there are add, repair, test and remove";
+                let why = "there are add, repair, test, remove, link and linked";
                 Err(ChangeRefusal::Other(GatewayError::NotFound(why.to_owned()).into()))
             }
         }
@@ -235,6 +241,29 @@ impl Server {
             "state": state,
         })
     }
+}
+
+/// Has the phone of a person scan a code, which makes the channel a further device of its account.
+async fn begin_link(body: &ChannelBody) -> Result<Value, ChangeRefusal> {
+    let begun = DeviceLink::begin(&body.channel, base_url(body)).await;
+    let link = begun.ok_or_else(|| not_linked(body))?.map_err(ChangeRefusal::Vendor)?;
+    Ok(json!({"address": link.address, "code": link.code()?}))
+}
+
+/// Waits until that is done, and gives the account.
+async fn finish_link(body: &ChannelBody) -> Result<Value, ChangeRefusal> {
+    let link = DeviceLink::begun(&body.channel, base_url(body), &body.address);
+    let account = link.ok_or_else(|| not_linked(body))?.finish().await;
+    Ok(json!({"account": account.map_err(ChangeRefusal::Vendor)?}))
+}
+
+fn base_url(body: &ChannelBody) -> Option<&str> {
+    body.values.get("baseUrl").map(String::as_str)
+}
+
+fn not_linked(body: &ChannelBody) -> ChangeRefusal {
+    let why = format!("the channel `{}` is not linked to a phone; type its values", body.channel);
+    ChangeRefusal::field("channel", why)
 }
 
 fn unknown(body: &ChannelBody) -> GatewayError {

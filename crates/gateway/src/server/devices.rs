@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
-use qrcode::{Color, EcLevel, QrCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,6 +12,7 @@ use super::request::Body;
 use super::{Server, scope};
 use crate::GatewayError;
 use crate::devices::{DeviceChange, Login, Scope};
+use crate::qr::qr_code;
 
 /// The one path here that needs no token: the device has none yet.
 pub(super) const PAIR_PATH: &str = "/api/devices/pair";
@@ -68,15 +68,6 @@ async fn link(
     // The last name is one that a phone may reach.
     let code = links.last().map(|link| qr_code(link)).transpose()?;
     Ok(Json(json!({"links": links, "expiresAt": expires_at, "code": code})))
-}
-
-/// The rows of a QR code without its edge: `1` is dark.
-pub(super) fn qr_code(text: &str) -> Result<Vec<String>, GatewayError> {
-    let code = QrCode::with_error_correction_level(text, EcLevel::L)
-        .map_err(|error| GatewayError::Internal(format!("it has no QR code: {error}")))?;
-    let rows = code.to_colors();
-    let of_row = |row: &[Color]| row.iter().map(|one| one.select('1', '0')).collect();
-    Ok(rows.chunks(code.width()).map(of_row).collect())
 }
 
 impl Server {

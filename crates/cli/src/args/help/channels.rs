@@ -22,7 +22,8 @@ pub(in crate::args) fn channels_add_examples() -> String {
     let declared = ChannelsConfig::declared();
     let lines =
         declared.iter().map(|(name, it)| format!("\n  myclaw channels add {name} {}", it.example));
-    format!("Examples:{}", lines.collect::<String>())
+    let lines = lines.collect::<String>();
+    format!("Examples:{lines}\n  myclaw channels add signal --link --allow-from +4915187654321")
 }
 
 pub(in crate::args) const CHANNELS_STATUS_EXAMPLES: &str = "\

@@ -2,15 +2,16 @@
 
 use myclaw_agent::{AgentError, Home, change_config};
 use myclaw_config::{ChannelAccounts, ConfigChange, ConfigFile, DEFAULT_ACCOUNT};
-use myclaw_gateway::{ChannelDraft, DraftKind, channel_removal};
+use myclaw_gateway::{ChannelDraft, DeviceLink, DraftKind, channel_removal};
 use serde_json::json;
 
 use super::needs;
 use super::{configured, unknown};
 use crate::args::{AddChannelArgs, ChannelKind};
+use crate::commands::gateway::drawn;
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;
-use myclaw_front::print::Printer;
+use myclaw_front::print::{Printer, note};
 use myclaw_front::runtime;
 
 /// Whether the file is changed.
@@ -28,7 +29,7 @@ type Variables = Vec<(String, &'static str)>;
 pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
     let home = find_home()?;
     let file = read(&home)?;
-    let (draft, secrets) = addition(args)?;
+    let (mut draft, secrets) = addition(args)?;
     let path = draft.place();
     if file.has(&path).map_err(AgentError::from)? {
         return Err(CliError::usage(format!(
@@ -57,11 +58,45 @@ pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
             home.paths.state_dir().join(".env").display()
         )));
     }
+    if args.link {
+        link(args, &mut draft)?;
+    }
     let value = draft.value().clone();
     change(&home, &file, &ConfigChange::Set { path: path.clone(), value })?;
     printer.line(format_args!("added {path} to {}", file.path().display()))?;
     printer.line("Check it with `myclaw channels probe`. A gateway that runs takes it over.")?;
     printer.finish()
+}
+
+/// Shows what a phone scans, and waits for its account.
+fn link(args: &AddChannelArgs, draft: &mut ChannelDraft) -> Result<(), CliError> {
+    let key = args.channel.declaration.fields.iter().find(|field| field.is_linked);
+    let channel = args.channel.name;
+    let failed = |why: String| {
+        let why = format!("{channel} is not linked: {why}. Nothing was written");
+        CliError::failure_of_class("channel", why)
+    };
+    let account = runtime::block_on(async {
+        let begun = DeviceLink::begin(channel, args.url.as_deref()).await;
+        let (Some(begun), Some(key)) = (begun, key) else {
+            return Err(CliError::usage(format!("--link has no meaning for {channel}")));
+        };
+        let begun = begun.map_err(failed)?;
+        let code = begun.code().map_err(|error| CliError::failure(error.to_string()))?;
+        let mut printer = Printer::stdout();
+        printer.safe_lines(drawn(&code.iter().map(String::as_str).collect::<Vec<_>>()))?;
+        printer.safe_lines([&begun.address])?;
+        printer.finish()?;
+        note(
+            "scan the code with the app on the phone: Settings, Linked devices, Link new device; it is valid for a short time",
+        );
+        let account = begun.finish().await.map_err(failed)?;
+        Ok((key.key, account))
+    })?;
+    let (key, account) = account?;
+    note(format_args!("linked to {account}"));
+    draft.set(key, json!(account));
+    Ok(())
 }
 
 pub(super) fn remove(channel: &str, account: &str, mode: Mode) -> Result<(), CliError> {
@@ -103,9 +138,11 @@ fn addition(args: &AddChannelArgs) -> Result<(ChannelDraft, Variables), CliError
     for field in fields {
         match (needs::given(field.given, args), field.what) {
             (Some(text), _) => draft.set(field.key, json!(text)),
+            (None, Some(_)) if args.link && field.is_linked => {}
             (None, Some(what)) => {
                 let option = needs::option(field.given);
-                return Err(CliError::usage(format!("{option} is missing: {what}")));
+                let or = if field.is_linked { "; or --link, to scan a QR code" } else { "" };
+                return Err(CliError::usage(format!("{option} is missing: {what}{or}")));
             }
             (None, None) => {}
         }

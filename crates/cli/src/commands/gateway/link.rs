@@ -41,7 +41,7 @@ fn texts(list: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// A QR code for terminals with light text on a dark ground, two rows of it in each line.
-fn drawn(rows: &[&str]) -> Vec<String> {
+pub(in crate::commands) fn drawn(rows: &[&str]) -> Vec<String> {
     let is_dark = |x: usize, y: usize| {
         let row = y.checked_sub(EDGE).and_then(|y| rows.get(y));
         x.checked_sub(EDGE).and_then(|x| row?.as_bytes().get(x)) == Some(&b'1')

@@ -58,6 +58,8 @@ pub struct ChannelField {
     pub given: ChannelOption,
     /// What it is, for people; `None` if the channel works without it.
     pub what: Option<&'static str>,
+    /// Whether a phone that is linked gives it too.
+    pub is_linked: bool,
 }
 
 /// A secret.
@@ -134,11 +136,19 @@ pub(super) const fn field(
     given: ChannelOption,
     what: &'static str,
 ) -> ChannelField {
-    ChannelField { key, given, what: Some(what) }
+    ChannelField { key, given, what: Some(what), is_linked: false }
+}
+
+pub(super) const fn linked(
+    key: &'static str,
+    given: ChannelOption,
+    what: &'static str,
+) -> ChannelField {
+    ChannelField { is_linked: true, ..field(key, given, what) }
 }
 
 pub(super) const fn optional(key: &'static str, given: ChannelOption) -> ChannelField {
-    ChannelField { key, given, what: None }
+    ChannelField { key, given, what: None, is_linked: false }
 }
 
 pub(super) const fn secret(

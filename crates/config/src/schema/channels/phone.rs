@@ -10,7 +10,7 @@ use super::super::policy::ToolRules;
 use super::super::values::{self, BaseUrl, ChatId, NonBlankText};
 use super::checks::{check_names, check_people, check_url, is_digits};
 use super::declaration::{
-    BASE_URL, ChannelAccounts, ChannelDeclaration, ChannelOption, chats, field, secret,
+    BASE_URL, ChannelAccounts, ChannelDeclaration, ChannelOption, chats, field, linked, secret,
 };
 use super::{
     ChannelConfig, ChatRules, DEFAULT_ACCOUNT, DmPolicy, GroupConfig, GroupPolicy,
@@ -278,7 +278,11 @@ impl ChannelConfig for SignalConfig {
                 people: chats("such as \"signal:+491701234567\""),
                 accounts: ChannelAccounts::One,
                 fields: &[
-                    field("account", ChannelOption::Id, "the phone number, such as +4915112345678"),
+                    linked(
+                        "account",
+                        ChannelOption::Id,
+                        "the phone number, such as +4915112345678",
+                    ),
                     BASE_URL,
                 ],
                 secrets: &[],
