@@ -38,6 +38,16 @@ impl Route {
         Self { channel, account, chat }
     }
 
+    /// The session, which a client of the gateway shows and the gateway runs.
+    pub fn shown_session(key: &SessionKey) -> Self {
+        Self { account: WEB.to_owned(), ..Self::session(key) }
+    }
+
+    /// Whether it is a session that the gateway runs.
+    pub(crate) fn is_shown_session(&self) -> bool {
+        self.channel == SESSION && self.account == WEB
+    }
+
     /// The session, if it is a route into one.
     pub fn as_session(&self) -> Option<SessionKey> {
         (self.channel == SESSION).then(|| SessionKey::parse(&self.chat).ok()).flatten()

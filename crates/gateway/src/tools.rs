@@ -50,7 +50,7 @@ impl GatewayTools {
 
 impl FrontEndTools for GatewayTools {
     /// What the policy says about them comes after this. The tools for the process and its schedule are the owner's: only
-    /// the main session of an agent has the schedule, and only sessions of the terminal and the web chat have the process.
+    /// sessions of the terminal and the web chat have them, and the main session of an agent has the schedule.
     /// A session with somebody else, or one that the clock began, could otherwise plan work without end. A sub-agent
     /// talks with its parent, and with nobody else.
     fn tools(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>> {
@@ -58,6 +58,7 @@ impl FrontEndTools for GatewayTools {
         let child = self.delivery.upgrade().and_then(|delivery| delivery.children().get(key));
         let depth = child.as_ref().map_or(0, |child| child.depth);
         let rules = session.config.subagents(&session.agent.id);
+        let is_owners = session.session_key.parts().channel == CLI_CHANNEL;
         let is_offered = |kind: GatewayToolKind| match kind {
             GatewayToolKind::List | GatewayToolKind::History | GatewayToolKind::Send => true,
             GatewayToolKind::Spawn | GatewayToolKind::Subagents | GatewayToolKind::Agents => {
@@ -65,8 +66,8 @@ impl FrontEndTools for GatewayTools {
             }
             GatewayToolKind::Message => child.is_none(),
             GatewayToolKind::Voice => child.is_none() && speaker(&session.config).is_some(),
-            GatewayToolKind::Cron => session.is_main(),
-            GatewayToolKind::Gateway => session.session_key.parts().channel == CLI_CHANNEL,
+            GatewayToolKind::Cron => session.is_main() || is_owners,
+            GatewayToolKind::Gateway => is_owners,
         };
         let caller = Arc::new(session.clone());
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();

@@ -220,10 +220,19 @@ impl Job {
         format!("[Scheduled message \"{}\"]\n{text}", self.name)
     }
 
-    /// The session of another program in which it appears, if it does.
+    /// The session in which it appears, if it was asked for there.
     pub(super) fn session(&self) -> Option<SessionKey> {
+        self.chat().and_then(Route::as_session)
+    }
+
+    /// Whether the gateway runs this session, and no other program does.
+    pub(super) fn is_in_shown_session(&self) -> bool {
+        self.chat().is_some_and(Route::is_shown_session)
+    }
+
+    fn chat(&self) -> Option<&Route> {
         match &self.work {
-            JobWork::Message { delivery: Destination::Chat(route), .. } => route.as_session(),
+            JobWork::Message { delivery: Destination::Chat(route), .. } => Some(route),
             _ => None,
         }
     }

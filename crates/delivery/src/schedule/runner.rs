@@ -11,6 +11,7 @@ use myclaw_agent::HEARTBEAT_PEER;
 use myclaw_config::{AgentId, Heartbeat, HeartbeatSession};
 use myclaw_engine::Clock;
 use myclaw_schedule::Schedule;
+use myclaw_session::SessionKey;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
@@ -188,7 +189,9 @@ impl Runner {
                 return Ok(None);
             }
         };
-        if let Some(session) = job.session() {
+        if let Some(session) = job.session()
+            && !(job.is_in_shown_session() && self.exists(&session).await?)
+        {
             self.remind(claimed, job, session, (until, now)).await?;
             return Ok(None);
         }
@@ -273,12 +276,23 @@ impl Runner {
                 (text, session, route, Occasion::Heartbeat)
             }
             JobWork::Message { text, target, delivery } => {
-                let session = match target {
-                    Target::Main => main.clone(),
-                    Target::Isolated => self.delivery.job_session(&job.agent, &job.id),
-                };
                 let text = job.told(text);
-                (text, session, self.route(delivery, &main).await?, Occasion::Job)
+                match (job.session(), target) {
+                    // It is answered where somebody wrote there last.
+                    (Some(key), _) => {
+                        let session = key.as_str().to_owned();
+                        let route = self.route(&Destination::Last, &session).await?;
+                        (text, session, route, Occasion::Job)
+                    }
+                    (None, Target::Main) => {
+                        let route = self.route(delivery, &main).await?;
+                        (text, main.clone(), route, Occasion::Job)
+                    }
+                    (None, Target::Isolated) => {
+                        let session = self.delivery.job_session(&job.agent, &job.id);
+                        (text, session, self.route(delivery, &main).await?, Occasion::Job)
+                    }
+                }
             }
         };
         let message = claimed.occurrence.message_id();
@@ -302,12 +316,18 @@ impl Runner {
         Ok(Some(Claimed { version, occurrence, claim: claimed.claim.clone() }))
     }
 
-    /// Where the answer of a job goes. Nowhere if nobody wrote yet, or the channel was never used.
-    async fn route(&self, to: &Destination, main: &str) -> Result<Route, DeliveryError> {
+    async fn exists(&self, session: &SessionKey) -> Result<bool, DeliveryError> {
+        let (home, key) = (self.delivery.home(), session.clone());
+        let looking = tokio::task::spawn_blocking(move || home.catalog().exists(&key)).await;
+        looking.map_err(|error| DeliveryError::Internal(error.to_string()))
+    }
+
+    /// Where the answer of a job goes. Nowhere if nobody wrote to the session yet, or the channel was never used.
+    async fn route(&self, to: &Destination, of_session: &str) -> Result<Route, DeliveryError> {
         let routes = &self.delivery.routes();
         let found = match to {
             Destination::None => None,
-            Destination::Last => routes.last(main).await?,
+            Destination::Last => routes.last(of_session).await?,
             Destination::Channel(channel) => routes.of_channel(channel).await?,
             Destination::Chat(route) => Some(route.clone()),
         };

@@ -1,7 +1,6 @@
 //! Answers requests: the same for the command line, programs and the tool.
 
 use myclaw_config::Config;
-use myclaw_session::SessionKey;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -32,8 +31,8 @@ pub enum Asker {
 pub struct AskingSession {
     /// The agent.
     pub agent: String,
-    /// The session, if another program runs it: what is asked for there appears there.
-    pub appears_in: Option<SessionKey>,
+    /// The way into the session, if what is asked for there appears there.
+    pub appears_in: Option<Route>,
 }
 
 /// What a request is answered from.
@@ -112,10 +111,10 @@ impl Service<'_> {
     async fn add(&self, mut fields: JobFields) -> Result<Value, DeliveryError> {
         if let Asker::Agent(asking) = &self.asker {
             fields.agent.get_or_insert_with(|| asking.agent.clone());
-            if let Some(session) = &asking.appears_in
+            if let Some(route) = &asking.appears_in
                 && fields.target.is_none()
             {
-                fields.delivery.get_or_insert_with(|| json!(Route::session(session)));
+                fields.delivery.get_or_insert_with(|| json!(route));
             }
         }
         let tz = fields.schedule.clone().unwrap_or_default().tz(self.config);
@@ -159,7 +158,7 @@ impl Service<'_> {
             )));
         }
         if let JobWork::Message { delivery: Destination::Chat(route), .. } = &job.work
-            && (route.as_session().is_none() || route.as_session() != *appears_in)
+            && appears_in.as_ref() != Some(route)
             && !self.routes.known().await?.contains(route)
         {
             return Err(unusable(
@@ -243,7 +242,9 @@ impl Service<'_> {
 fn planned(job: &Job, tz: &str) -> Result<Value, DeliveryError> {
     let mut value = found(job)?;
     value["understood"] = json!(job.schedule.understood(job.next, tz));
-    if job.session().is_some() {
+    if job.is_in_shown_session() {
+        value["appears"] = json!("in this session, when it is due");
+    } else if job.session().is_some() {
         value["appears"] =
             json!("in this session: at once where it is open, else when it is opened");
     }

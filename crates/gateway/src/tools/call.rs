@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use myclaw_agent::SessionConfig;
 use myclaw_delivery::delivery::Delivery;
+use myclaw_delivery::route::{Route, WEB};
 use myclaw_delivery::schedule::{Asker, AskingSession, CronRequest};
 use myclaw_engine::CallArguments;
 use myclaw_gateway_client::GatewayToolKind;
@@ -58,17 +59,29 @@ impl Call<'_> {
         }
     }
 
-    /// Plans work. What is asked for in a session of another program appears there.
+    /// Plans work. What is asked for in a session of another program, or in a chat of the page, appears there.
     async fn cron(&self) -> Result<Value, GatewayError> {
         let request = CronRequest::of_arguments(self.arguments.as_map().clone())?;
         let asker = AskingSession {
             agent: self.caller.agent.id.to_string(),
             appears_in: match self.origin {
-                CallOrigin::Own => None,
-                CallOrigin::Elsewhere => self.stored_session().await?,
+                CallOrigin::Own => self.shown_session().await?,
+                CallOrigin::Elsewhere => self.stored_session().await?.as_ref().map(Route::session),
             },
         };
         Ok(self.delivery.cron(request, Asker::Agent(asker)).await?)
+    }
+
+    /// The way into the session of the call, if its owner wrote there last from a client that shows it. The main session needs
+    /// none: there it is as if it was asked from everywhere.
+    async fn shown_session(&self) -> Result<Option<Route>, GatewayError> {
+        let key = &self.caller.session_key;
+        if self.caller.is_main() {
+            return Ok(None);
+        }
+        let last = self.delivery.routes().last(key.as_str()).await?;
+        let is_shown = last.is_some_and(|last| last.channel == WEB);
+        Ok(is_shown.then(|| Route::shown_session(key)))
     }
 
     /// The session of the call, unless nothing of it is kept.
