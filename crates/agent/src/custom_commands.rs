@@ -10,6 +10,13 @@ use crate::SessionConfig;
 use crate::command_text::filled;
 use crate::requests;
 
+mod library;
+
+pub use library::{
+    ListedPrompt, Prompt, PromptError, delete_prompt, list_prompts, prompts_directory, read_prompt,
+    write_prompt,
+};
+
 /// The directory with the files, in the state directory and in the workspace.
 const DIRECTORY: &str = "commands";
 /// Most commands of a directory that are known.
@@ -112,9 +119,7 @@ pub fn names(config: &SessionConfig) -> Vec<String> {
         .iter()
         .flatten()
         .flat_map(files)
-        .filter_map(|file| {
-            Some(format!("/{}", file.to_str()?.strip_suffix(".md")?.replace('/', ":")))
-        })
+        .filter_map(|file| name_of(&file).map(|name| format!("/{name}")))
         .chain(config.package_commands().into_iter().map(|(name, _)| format!("/{name}")))
         .chain(requests::names())
         .collect();
@@ -134,14 +139,21 @@ pub fn described(config: &SessionConfig) -> Vec<(String, Option<String>)> {
     };
     let described = names(config).into_iter().map(|name| {
         let text = text_of(name.trim_start_matches('/'));
-        let description = text.and_then(|text| {
-            let (fields, _) = front_matter_fields(&text)?;
-            let field = fields.into_iter().find(|field| field.name == "description")?;
-            Some(field.line_of_text()).filter(|line| !line.is_empty())
-        });
-        (name, description)
+        (name, text.and_then(|text| description_of(&text)))
     });
     described.collect()
+}
+
+/// What the front matter of a file says that it is for.
+fn description_of(text: &str) -> Option<String> {
+    let (fields, _) = front_matter_fields(text)?;
+    let field = fields.into_iter().find(|field| field.name == "description")?;
+    Some(field.line_of_text()).filter(|line| !line.is_empty())
+}
+
+/// The name of the command of a file, without the slash.
+fn name_of(file: &Path) -> Option<String> {
+    Some(file.to_str()?.strip_suffix(".md")?.replace('/', ":"))
 }
 
 /// The files of commands below a directory.

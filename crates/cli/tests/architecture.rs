@@ -424,7 +424,9 @@ const OWN_FILES: [(&str, &[&str]); 8] = [
         &[
             "agent/src/agent_files.rs",
             "agent/src/approvals/store.rs",
+            "agent/src/custom_commands/library.rs",
             "agent/src/running.rs",
+            "agent/src/running/marks.rs",
             "agent/src/workspace/moved.rs",
             "channels/src/matrix/encryption/rows.rs",
             "packages/src/store.rs",

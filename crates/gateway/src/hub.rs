@@ -55,6 +55,9 @@ const MOST_SWEPT: usize = 16;
 /// Most sessions with kept events. The one whose last event is oldest goes first.
 const MOST_SESSIONS: usize = 1_000;
 
+/// The sequence that says which sessions look different in a list. No session has this key.
+pub(crate) const LIST: &str = "";
+
 /// All sequences.
 pub(crate) struct Hub {
     /// Each has a lock of its own, so that runs on several threads do not wait for each other. Whoever takes the round
@@ -147,6 +150,12 @@ impl Hub {
     /// Shows a part of an answer.
     pub(crate) fn reply(&self, session: &str, part: &str, event: &Value) {
         self.publish_once(session, (relayed::of_part(part), event), |_| {});
+    }
+
+    /// Says that a session looks different in a list.
+    fn changed(&self, session: &str) {
+        let event = json!({"type": "changed", "session": session});
+        self.add(LIST, |sequence, at| sequence.kept.add(at, Origin::Here, &event));
     }
 
     fn add(&self, session: &str, add: impl FnOnce(&mut Sequence, Instant) -> Option<Joined>) {
@@ -264,6 +273,7 @@ impl Hub {
 impl Front for Hub {
     fn publish(&self, session: &str, event: &Value) {
         Self::publish(self, session, event);
+        self.changed(session);
     }
 
     fn publish_run(&self, session: &str, event: &RunEvent) {
@@ -274,6 +284,9 @@ impl Front for Hub {
             let shown = sequence.kept.add_of_run(at, for_clients.as_ref().unwrap_or(event));
             if is_anew { sequence.says_anew(at) } else { shown }
         });
+        if matches!(event.kind, AgentRunEvent::RunStart { .. } | AgentRunEvent::RunEnd { .. }) {
+            self.changed(session);
+        }
     }
 
     fn accepted(&self, id: &MessageId, row: &Incoming) {
@@ -287,6 +300,7 @@ impl Front for Hub {
         event["type"] = json!("accepted");
         let once = (relayed::of_accepted(id), &event);
         self.publish_once(&row.session, once, |live| live.accepted(waiting));
+        self.changed(&row.session);
     }
 
     fn ended(&self, id: &MessageId, row: &Incoming, state: &MessageState) {
@@ -296,6 +310,7 @@ impl Front for Hub {
             let ended = |live: &mut Live| live.ended(id, row.text.clone(), state);
             sequence.once(relayed::of_end(id), at, &event, Origin::Here, ended)
         });
+        self.changed(&row.session);
     }
 
     fn has_waiting(&self, session: &str) -> bool {

@@ -23,6 +23,7 @@ mod memory;
 mod node;
 mod openai;
 mod page;
+mod prompts;
 mod push;
 pub(crate) mod request;
 mod rest;
@@ -38,6 +39,7 @@ mod speech;
 mod strangers;
 mod tools;
 mod views;
+mod workspace;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -203,6 +205,8 @@ impl Server {
             .merge(security::routes())
             .merge(servers::routes())
             .merge(memory::routes())
+            .merge(prompts::routes())
+            .merge(workspace::routes())
             .merge(tools::routes())
             .merge(running::routes())
             .merge(push::routes())

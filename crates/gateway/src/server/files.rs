@@ -1,6 +1,6 @@
 //! Files that the agent sends to the web chat and to programs.
 
-use std::io::Read as _;
+use std::io::Read;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -42,7 +42,12 @@ pub(super) async fn download(
     let opening = tokio::task::spawn_blocking(move || files.open(&blob));
     let opened = opening.await.ok().and_then(Result::ok).ok_or_else(gone)?;
     let size = opened.bytes;
-    let chunks = futures_util::stream::try_unfold(opened, |mut file| async {
+    Ok(answer(opened, size, &file.name))
+}
+
+/// The content of a file of this name as it is downloaded.
+pub(super) fn answer(file: impl Read + Send + 'static, bytes: u64, name: &str) -> Response {
+    let chunks = futures_util::stream::try_unfold(file, |mut file| async {
         let reading = tokio::task::spawn_blocking(move || {
             let mut chunk = vec![0; AT_ONCE];
             let read = file.read(&mut chunk)?;
@@ -53,12 +58,12 @@ pub(super) async fn download(
     });
     let mut answer = Response::new(Body::from_stream(chunks));
     let headers = answer.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type(&file.name)));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type(name)));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(size));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes));
     // The name is in the link. Here it would need an encoding of its own.
     headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
-    Ok(answer)
+    answer
 }
 
 /// What a file of an answer is called.

@@ -28,6 +28,11 @@ use crate::GatewayError;
 /// Labels of sessions that the page sets.
 const PINNED: &str = "pinned";
 const ARCHIVED: &str = "archived";
+/// Label of all sessions in folders, and how the label begins that names the folder.
+const IN_FOLDER: &str = "folder";
+const FOLDER: &str = "folder:";
+/// Characters of the name of a folder.
+const MOST_FOLDER_CHARS: usize = 60;
 /// Sessions of a list, unless the client wants fewer.
 const USUAL: usize = 100;
 /// Most sessions of a list.
@@ -58,6 +63,14 @@ pub(super) struct ListRange {
 pub(super) struct ExportQuery {
     #[serde(default)]
     format: Option<String>,
+}
+
+/// How the owner sorts a session. What is missing stays as it is.
+pub(super) struct Marks {
+    pub(super) pinned: Option<bool>,
+    pub(super) archived: Option<bool>,
+    /// Empty for none.
+    pub(super) folder: Option<String>,
 }
 
 impl Server {
@@ -148,20 +161,36 @@ impl Server {
         .await
     }
 
-    /// Pins a session or archives it, or ends that. Both are labels of the session.
+    /// Pins a session, archives it or puts it into a folder, or ends that. All are labels of the session.
     pub(super) async fn mark(
         &self,
         session: &str,
-        pinned: Option<bool>,
-        archived: Option<bool>,
+        Marks { pinned, archived, folder }: Marks,
     ) -> Result<Value, GatewayError> {
         let (key, _) = self.delivery.session(session)?;
+        let folder = folder.map(|name| name.trim().to_owned());
+        let is_bad = |name: &String| {
+            name.chars().any(char::is_control) || name.chars().count() > MOST_FOLDER_CHARS
+        };
+        if folder.as_ref().is_some_and(is_bad) {
+            let why = format!(
+                "the name of a folder is one line of at most {MOST_FOLDER_CHARS} characters; empty takes out of it"
+            );
+            return Err(GatewayError::Unusable(why));
+        }
         self.with_sessions(move |catalog| {
             let mut set = |about: &mut About| {
                 for (label, wanted) in [(PINNED, pinned), (ARCHIVED, archived)] {
                     let Some(wanted) = wanted else { continue };
                     about.labels.retain(|own| own != label);
                     about.labels.extend(wanted.then(|| label.to_owned()));
+                }
+                if let Some(folder) = &folder {
+                    about.labels.retain(|own| own != IN_FOLDER && !own.starts_with(FOLDER));
+                    if !folder.is_empty() {
+                        let named = format!("{FOLDER}{folder}");
+                        about.labels.extend([IN_FOLDER.to_owned(), named]);
+                    }
                 }
             };
             let about = catalog.change_about(&key, WAIT, &mut set)?;
@@ -254,19 +283,20 @@ fn latest(
     limit: usize,
     archived: bool,
 ) -> Result<(Vec<IndexedSession>, usize), SessionError> {
-    let [(mut pinned, first), (mut others, then)] = if archived {
-        [
+    let parts = if archived {
+        vec![
             catalog.latest_labelled(MOST, &[ARCHIVED, PINNED], &[])?,
             catalog.latest_labelled(limit, &[ARCHIVED], &[PINNED])?,
         ]
     } else {
-        [
+        vec![
             catalog.latest_labelled(MOST, &[PINNED], &[ARCHIVED])?,
-            catalog.latest_labelled(limit, &[], &[PINNED, ARCHIVED])?,
+            catalog.latest_labelled(MOST, &[IN_FOLDER], &[PINNED, ARCHIVED])?,
+            catalog.latest_labelled(limit, &[], &[IN_FOLDER, PINNED, ARCHIVED])?,
         ]
     };
-    pinned.append(&mut others);
-    Ok((pinned, first + then))
+    let total = parts.iter().map(|(_, count)| count).sum();
+    Ok((parts.into_iter().flat_map(|(sessions, _)| sessions).collect(), total))
 }
 
 /// Whether a question is one of this session, or of one that works on its behalf.

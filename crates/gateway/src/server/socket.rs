@@ -36,7 +36,7 @@ use super::strangers::Place;
 use super::{MAX_BODY, Server, route, scope};
 use crate::GatewayError;
 use crate::devices::Login;
-use crate::hub::{Watcher, Watching};
+use crate::hub::{LIST, Watcher, Watching};
 use crate::peers::COMMAND;
 use later::response;
 use line::{Line, Received};
@@ -403,6 +403,10 @@ impl Client {
                 server.history(&session, range).await
             }
             "watch" => self.watch(&session, &params).await,
+            "watch_list" => {
+                self.watch_list();
+                Ok(json!({"watched": true}))
+            }
             "unwatch" => {
                 let (key, _) = delivery.session(&session)?;
                 let watched = self.watched.remove(key.as_str()).is_some();
@@ -451,6 +455,13 @@ impl Client {
             "live": live,
             "approvals": self.server.delivery.open_questions(Some(key.as_str())).await,
         }))
+    }
+
+    /// Begins to say which sessions look different in a list, from now on.
+    fn watch_list(&mut self) {
+        let Watching { newest, news, .. } = self.server.hub.watch_with(LIST, self.watcher());
+        let watched = Watched::new(LIST, newest, news, Reader::Client);
+        self.watched.insert(LIST.to_owned(), watched);
     }
 
     fn watcher(&self) -> Weak<dyn Watcher> {

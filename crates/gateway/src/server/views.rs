@@ -1,4 +1,4 @@
-//! HTML and PDF files of an answer, shown in a frame of the page: without scripts, without a network, and as a stranger to
+//! HTML and PDF files of an answer or of the workspace, shown in a frame of the page: without scripts, without a network, and as a stranger to
 //! the page.
 //!
 //! A frame cannot send the token, so it gets an address of its own that works once, for a minute.
@@ -16,8 +16,8 @@ use axum::http::header::{
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::Server;
-use super::files;
+use super::request::Params;
+use super::{Server, files, workspace};
 use crate::GatewayError;
 use crate::one_time::OneTime;
 
@@ -42,8 +42,15 @@ const CONNECTING: [&[u8]; 5] = [b"iframe", b"frame", b"fencedframe", b"link", b"
 pub(super) struct Views(OneTime<View>);
 
 struct View {
-    part: String,
+    source: Source,
     media_type: &'static str,
+}
+
+/// Where a document is.
+pub(super) enum Source {
+    /// In an answer.
+    Part(String),
+    Workspace(workspace::Place),
 }
 
 impl Default for Views {
@@ -58,11 +65,20 @@ pub(super) async fn make(
     Path(part): Path<String>,
 ) -> Result<Json<Value>, GatewayError> {
     let name = files::name_of(&server, &part).await?;
-    let media_type = media_type(&name).ok_or_else(|| {
+    address(&server, Source::Part(part), &name)
+}
+
+/// Makes an address for a document of this name.
+pub(super) fn address(
+    server: &Server,
+    source: Source,
+    name: &str,
+) -> Result<Json<Value>, GatewayError> {
+    let media_type = media_type(name).ok_or_else(|| {
         let why = "a frame shows HTML (.html, .htm) and PDF (.pdf); download the file";
         GatewayError::Unusable(why.to_owned())
     })?;
-    let secret = server.views.0.make(View { part, media_type });
+    let secret = server.views.0.make(View { source, media_type });
     Ok(Json(json!({"url": format!("{VIEW_PATH}{secret}")})))
 }
 
@@ -71,12 +87,15 @@ pub(super) async fn show(
     State(server): State<Arc<Server>>,
     Path(secret): Path<String>,
 ) -> Result<Response, GatewayError> {
-    let View { part, media_type } = server.views.0.take(&secret).ok_or_else(|| {
+    let View { source, media_type } = server.views.0.take(&secret).ok_or_else(|| {
         GatewayError::NotFound(
             "this address was used or is too old; open the document again".to_owned(),
         )
     })?;
-    let mut answer = files::download(State(server), Path(part)).await?;
+    let mut answer = match source {
+        Source::Part(part) => files::download(State(server), Path(part)).await?,
+        Source::Workspace(place) => workspace::download(State(server), Params(place)).await?,
+    };
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     headers.remove(CONTENT_DISPOSITION);

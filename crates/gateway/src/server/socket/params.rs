@@ -14,7 +14,7 @@ use crate::server::Server;
 use crate::server::attachments::Attachment;
 use crate::server::branches::ForkPlace;
 use crate::server::rest::DEFAULT_SESSION;
-use crate::server::sessions::ListRange;
+use crate::server::sessions::{ListRange, Marks};
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -32,6 +32,7 @@ pub(super) struct Params {
     pub(super) title: Option<String>,
     pub(super) pinned: Option<bool>,
     pub(super) archived: Option<bool>,
+    pub(super) folder: Option<String>,
     pub(super) mode: Option<Mode>,
     pub(super) model: Option<String>,
     pub(super) thinking: Option<ThinkingLevel>,
@@ -66,7 +67,10 @@ impl Server {
             }
             "branches" => self.branches(&session).await,
             "title" => self.title(&chosen()?, params.title).await,
-            "mark" => self.mark(&chosen()?, params.pinned, params.archived).await,
+            "mark" => {
+                let Params { pinned, archived, folder, .. } = params;
+                self.mark(&chosen()?, Marks { pinned, archived, folder }).await
+            }
             "mode" => {
                 if let Some(mode) = params.mode {
                     delivery.set_mode(&chosen()?, mode).await?;
