@@ -85,6 +85,12 @@ async function idle(page) {
   await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
 }
 
+/** Waits for so many answers. A message that was sent a moment ago does not make the page busy at once, so an idle page is no sign. */
+async function answered(page, count) {
+  await eventually(`${count} answers`, async () => (await messages(page).getByText("Good morning.").count()) === count);
+  await idle(page);
+}
+
 /** Waits until what changed is drawn and no transition runs. */
 async function settled(page) {
   await page.evaluate(async () => {
@@ -145,6 +151,15 @@ async function readCode(png) {
   }, `data:image/png;base64,${png.toString("base64")}`);
   await page.close();
   return jsQR.default(Uint8ClampedArray.from(data), width, height)?.data;
+}
+
+/** Has the newest job of the agent become due now. */
+async function makeDue() {
+  const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+  const { jobs } = await (await fetch(`${GATEWAY}/api/cron`, { headers })).json();
+  const job = jobs.filter((one) => one.work.kind === "message").sort((one, other) => other.createdAt - one.createdAt)[0];
+  const asked = await fetch(`${GATEWAY}/api/cron`, { method: "POST", headers, body: JSON.stringify({ action: "run", id: job.id }) });
+  assert.equal(asked.status, 200);
 }
 
 const scenarios = {
@@ -1033,7 +1048,7 @@ const scenarios = {
     assert.equal(await offers.count(), 0);
     await page.keyboard.press("Enter");
     await messages(page).getByText("Tidy the directory src.").waitFor();
-    await idle(page);
+    await answered(page, 1);
     // One in a directory, with a click. Those of the page and of the program are there too.
     await box.fill("/");
     await offers.getByRole("option", { name: "/new begins a new session" }).waitFor();
@@ -1041,7 +1056,7 @@ const scenarios = {
     await offers.getByRole("option", { name: "/git:commit" }).click();
     await page.keyboard.press("Enter");
     await messages(page).getByText("Commit.", { exact: true }).waitFor();
-    await idle(page);
+    await answered(page, 2);
     // Escape hides them. What cannot be used says why, and the line is still there.
     await box.fill("/needy");
     await offers.waitFor();
@@ -1053,7 +1068,248 @@ const scenarios = {
     // Other lines with a slash are messages.
     await say(page, "/home/x is not one");
     await messages(page).getByText("/home/x is not one").waitFor();
+    await answered(page, 3);
+    assert.deepEqual(page.foreign, []);
+  },
+
+  /** The library of prompts: the same on every device, and in the terminal. */
+  async prompts() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/s/prompts");
+    await ready(page);
+    const box = page.getByRole("textbox", { name: "Message" });
+    const library = page.getByRole("dialog", { name: "Prompts" });
+    const shown = (name) => library.getByRole("listitem", { name, exact: true });
+    const show = () => page.getByRole("button", { name: "Prompts" }).click();
+    await show();
+    await library.getByText("There is no prompt yet.").waitFor();
+    await check(page, "prompts-empty");
+    await library.getByRole("button", { name: "Close" }).click();
+    await library.waitFor({ state: "detached" });
+    // What is written is kept, after a name that cannot be used was refused.
+    await box.fill("Translate $1 into German:\n\n$ARGUMENTS");
+    await show();
+    await library.getByRole("button", { name: "Keep what is written" }).click();
+    await library.getByLabel(/^Name/).fill("../translate");
+    await library.getByLabel(/^What it is for/).fill("Translates <b>words</b>: all of them");
+    await library.getByRole("button", { name: "Save" }).click();
+    await library.getByRole("alert").getByText("the name of a prompt is made of letters").waitFor();
+    await check(page, "prompt-edit");
+    await library.getByLabel(/^Name/).fill("text:translate");
+    await library.getByRole("button", { name: "Save" }).click();
+    await shown("text:translate").getByText("Translates <b>words</b>: all of them").waitFor();
+    await library.getByRole("button", { name: "Keep what is written" }).click();
+    await library.getByLabel(/^Name/).fill("greet");
+    await library.getByLabel(/^Text/).fill("Say hello.");
+    await library.getByRole("button", { name: "Save" }).click();
+    await shown("greet").getByText("Say hello.").waitFor();
+    await check(page, "prompts");
+    // A search looks into the texts too.
+    await library.getByRole("searchbox").fill("GERMAN");
+    await shown("greet").waitFor({ state: "detached" });
+    assert.equal(await library.getByRole("listitem").count(), 1);
+    await library.getByRole("searchbox").fill("");
+    await shown("greet").waitFor();
+    await page.keyboard.press("Escape");
+    await library.waitFor({ state: "detached" });
+
+    // What stands in the places is asked for, also several words.
+    await box.fill("");
+    await show();
+    await shown("text:translate").getByRole("button", { name: "Insert" }).click();
+    await library.getByLabel("$1").fill("the words");
+    await library.getByLabel("$ARGUMENTS").fill("good $1 morning");
+    await check(page, "prompt-fill");
+    await library.getByRole("button", { name: "Insert" }).click();
+    await library.waitFor({ state: "detached" });
+    assert.equal(await box.inputValue(), "Translate the words into German:\n\ngood $1 morning");
+    // It stands behind what is written.
+    await show();
+    await shown("greet").getByRole("button", { name: "Insert" }).click();
+    await library.waitFor({ state: "detached" });
+    assert.equal(await box.inputValue(), "Translate the words into German:\n\ngood $1 morning\n\nSay hello.");
+    await box.fill("");
+    // A prompt is a command at once.
+    await box.pressSequentially("/gre");
+    await page.getByRole("listbox", { name: "Commands" }).getByRole("option", { name: "/greet" }).click();
+    await page.keyboard.press("Enter");
+    await messages(page).getByText("Say hello.").waitFor();
+    await answered(page, 1);
+
+    // Another device has the same. Who changes what somebody else has changed meanwhile is told.
+    const phone = await open({ viewport: { width: 375, height: 740 } });
+    await signIn(phone, TOKEN, "/#/s/prompts");
+    await ready(phone);
+    await phone.getByRole("button", { name: "Prompts" }).click();
+    const onPhone = phone.getByRole("dialog", { name: "Prompts" });
+    await onPhone.getByRole("listitem", { name: "greet" }).getByRole("button", { name: "Edit" }).click();
+    await onPhone.getByLabel(/^Text/).fill("Say good night.");
+    await show();
+    await shown("greet").getByRole("button", { name: "Edit" }).click();
+    await library.getByLabel(/^Text/).fill("Say goodbye.");
+    await library.getByRole("button", { name: "Save" }).click();
+    await shown("greet").getByText("Say goodbye.").waitFor();
+    await onPhone.getByRole("button", { name: "Save" }).click();
+    await onPhone.getByRole("alert").getByText("was changed elsewhere meanwhile").waitFor();
+    await shot(phone, "prompts-phone");
+    await shown("greet").getByRole("button", { name: "Delete", exact: true }).click();
+    await shown("greet").getByRole("button", { name: "Delete it for good" }).click();
+    await shown("greet").waitFor({ state: "detached" });
+    await onPhone.getByRole("button", { name: "Save" }).click();
+    await onPhone.getByRole("alert").getByText("it was deleted elsewhere").waitFor();
+    await page.keyboard.press("Escape");
+    await box.pressSequentially("/gre");
+    assert.equal(await page.getByRole("listbox", { name: "Commands" }).count(), 0);
+    assert.deepEqual([...page.foreign, ...phone.foreign], []);
+  },
+
+  /** Sessions in folders, in which they stay however old they are. */
+  async folders() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/s/one");
+    await ready(page);
+    const list = page.getByRole("navigation", { name: "Sessions" });
+    const folder = (name) => list.locator("details.folder").filter({ has: page.locator("summary", { hasText: name }) });
+    const dialog = page.getByRole("dialog", { name: "Move to a folder" });
+    const move = async (name) => {
+      await page.getByLabel("Session menu").click();
+      await page.getByRole("button", { name: "Move to a folder", exact: true }).click();
+      await dialog.getByRole("combobox").fill(name);
+      await dialog.getByRole("button", { name: "Move" }).click();
+      await dialog.waitFor({ state: "detached" });
+    };
+    await list.getByText("hello from one").waitFor();
+    await move("Garden & <b>home</b>");
+    await folder("Garden & <b>home</b>").getByText("hello from one").waitFor();
+    await page.getByRole("button", { name: "Choose", exact: true }).click();
+    for (const name of ["two", "three"]) await page.getByRole("checkbox", { name: `Choose hello from ${name}` }).check();
+    await page.getByRole("group", { name: "Chosen sessions" }).getByRole("button", { name: "Move to a folder" }).click();
+    await dialog.getByRole("combobox").fill("Work");
+    await dialog.getByRole("button", { name: "Move" }).click();
+    await folder("Work").getByText("hello from three").waitFor();
+    assert.equal(await folder("Work").getByRole("listitem").count(), 2);
+    await check(page, "folders");
+    // Folded, also with the keyboard; unfolded again after a reload.
+    await folder("Work").locator("summary").press("Enter");
+    await folder("Work").getByText("hello from three").waitFor({ state: "hidden" });
+    await page.reload();
+    await folder("Work").getByText("hello from three").waitFor();
+    // Another browser has the same folders.
+    const other = await open();
+    await signIn(other);
+    await other.locator("details.folder").nth(1).getByText("hello from two").waitFor();
+    // Out of it again, and the folder with it.
+    await page.locator('h1[title="one"]').waitFor();
+    await move("");
+    await folder("Garden").waitFor({ state: "detached" });
+    await list.getByText("hello from one").waitFor();
+    assert.deepEqual([...page.foreign, ...other.foreign], []);
+  },
+
+  /** A reminder comes where it was asked for; the list of other chats says that something is new. */
+  async reminders() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/s/main");
+    await ready(page);
+    await say(page, "please remind");
+    await messages(page).getByText("The tool is done.").waitFor();
     await idle(page);
+    await makeDue();
+    // Nobody touches this page.
+    await messages(page).getByText("Scheduled message", { exact: false }).waitFor();
+    await messages(page).getByText("It is time to water.").waitFor();
+    await idle(page);
+    assert.equal(await messages(page).getByText("It is time to water.").count(), 1);
+    const list = page.getByRole("navigation", { name: "Sessions" });
+    const other = list.getByRole("link").filter({ hasText: "hello from the attic" });
+    await enter(page, "attic");
+    await say(page, "hello from the attic");
+    await answered(page, 1);
+    await other.waitFor();
+    assert.equal(await list.getByText("new", { exact: true }).count(), 0);
+    // One that comes while another chat is shown is a mark there, and opening the chat takes the mark away.
+    await say(page, "please remind");
+    await messages(page).getByText("The tool is done.").waitFor();
+    await idle(page);
+    await enter(page, "main");
+    assert.equal(await list.getByText("new", { exact: true }).count(), 0);
+    await makeDue();
+    await other.getByText("new", { exact: true }).waitFor();
+    await check(page, "news");
+    await other.click();
+    await messages(page).getByText("It is time to water.").waitFor();
+    await eventually("nothing is new", async () => (await list.getByText("new", { exact: true }).count()) === 0);
+    await page.reload();
+    await other.waitFor();
+    assert.equal(await list.getByText("new", { exact: true }).count(), 0);
+    assert.deepEqual(page.foreign, []);
+  },
+
+  /** A phone scans a code, and signal-cli becomes a further device of its account. */
+  async "signal-link"() {
+    const { DAEMON } = process.env;
+    const page = await open();
+    await signIn(page, TOKEN, "/#/channels");
+    const adding = page.getByRole("region", { name: "Add a channel" });
+    await adding.getByRole("combobox", { name: "Channel" }).selectOption("signal");
+    await adding.getByLabel(/^baseUrl/).fill(DAEMON);
+    const link = adding.getByRole("button", { name: "Link a phone with a QR code" });
+    await link.click();
+    const code = adding.getByRole("img", { name: /^QR code of sgnl:/ });
+    await code.waitFor();
+    await check(page, "signal-link");
+    const address = await readCode(await code.screenshot());
+    assert.match(address, /^sgnl:\/\/linkdevice\?uuid=u0&pub_key=/);
+    // What goes wrong is said, and one tries again.
+    console.log("scan the first");
+    await adding.getByRole("alert").getByText("already exists").waitFor();
+    await code.waitFor({ state: "detached" });
+    await link.click();
+    await code.waitFor();
+    console.log("scan the second");
+    await adding.getByText("Linked to +4915112345678.").waitFor();
+    assert.equal(await adding.getByLabel(/^account/).inputValue(), "+4915112345678");
+    await adding.getByRole("button", { name: "Try and keep" }).click();
+    await adding.getByRole("status").getByText("It works: +4915112345678 through signal-cli").waitFor();
+    await page.getByRole("article", { name: "signal default" }).getByText("working").waitFor();
+    assert.deepEqual(page.foreign, []);
+  },
+
+  /** The files of the workspace: what is there, down and up. */
+  async workspace() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/files");
+    const files = page.getByRole("region", { name: "Files" });
+    const table = files.getByRole("group", { name: "Files" });
+    const row = (name) => table.getByRole("button", { name, exact: true });
+    await row("notes.md").click();
+    await files.getByRole("group", { name: "content" }).getByText("<b>my</b> notes").waitFor();
+    await check(page, "files");
+    const [download] = await Promise.all([page.waitForEvent("download"), files.locator(".files").getByRole("button", { name: "notes.md" }).click()]);
+    assert.equal(readFileSync(await download.path(), "utf8"), "<b>my</b> notes\n");
+    // Nothing that leads out of the workspace is listed.
+    assert.equal(await row("link").count(), 0);
+    await row("sub").click();
+    await row("page.html").click();
+    await files.getByRole("button", { name: "Show page.html" }).click();
+    const frame = page.frameLocator("iframe.document");
+    await frame.getByRole("heading", { name: "The report" }).waitFor();
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    await row("drawing.svg").click();
+    await files.getByRole("img", { name: "drawing.svg" }).waitFor();
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    await row("page.pdf").click();
+    await files.getByRole("button", { name: "Show page.pdf" }).waitFor();
+    // Up, beside what is there; a name that is taken stays as it is.
+    const upload = page.locator("input[type=file]");
+    const file = (name, text) => ({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+    await upload.setInputFiles([file("new.txt", "brought"), file("page.html", "replaced")]);
+    await files.getByRole("status").getByText("Uploaded: new.txt.").waitFor();
+    await files.getByRole("alert").getByText("give the file another name").waitFor();
+    await row("new.txt").click();
+    await files.getByRole("group", { name: "content" }).getByText("brought").waitFor();
+    await page.getByRole("navigation", { name: "Place" }).getByRole("button").first().click();
+    await row("notes.md").waitFor();
     assert.deepEqual(page.foreign, []);
   },
 
@@ -1095,6 +1351,11 @@ const scenarios = {
     });
     await signIn(page, TOKEN, "/#/config");
     const sections = page.getByRole("navigation", { name: "Sections" });
+    // It begins with the ten things that people change most. Each is the setting itself.
+    const often = page.getByRole("region", { name: "often changed" });
+    await often.getByLabel("Your time zone", { exact: true }).waitFor();
+    assert.equal(await often.locator(":scope > :not(h2)").count(), 10);
+    await check(page, "config-often");
     await sections.getByRole("button", { name: "provider" }).click();
     // A secret is never in the page; a reference is.
     assert(!(await page.content()).includes("sk-ant-in-the-file"));

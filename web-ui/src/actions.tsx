@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { fetchWithToken, handToBrowser } from "./api";
 import type { Connection } from "./connection";
-import { Dialog } from "./dialog";
+import { Dialog, MoveTo } from "./dialog";
 import { Icon } from "./icons";
 import { ARCHIVED, PINNED } from "./protocol";
 
@@ -11,6 +11,9 @@ interface Props {
   name: string;
   title: string | null;
   labels: string[];
+  /** The folder of the session, and those that there are. */
+  folder: string;
+  folders: string[];
   connection: Connection;
   onChange: () => void;
   onOpen: (name: string) => void;
@@ -22,15 +25,15 @@ const FORMATS = [
   ["jsonl", "Export as JSONL"],
 ] as const;
 
-export function Actions({ name, title, labels, connection, onChange, onOpen }: Props) {
-  const [open, setOpen] = useState<"rename" | "fork" | "delete" | null>(null);
+export function Actions({ name, title, labels, folder, folders, connection, onChange, onOpen }: Props) {
+  const [open, setOpen] = useState<"rename" | "move" | "fork" | "delete" | null>(null);
   const [text, setText] = useState("");
   const [error, setError] = useState("");
   const menu = useRef<HTMLDetailsElement>(null);
   const close = () => {
     if (menu.current) menu.current.open = false;
   };
-  const show = (what: "rename" | "fork" | "delete", value: string) => {
+  const show = (what: "rename" | "move" | "fork" | "delete", value: string) => {
     close();
     setText(value);
     setOpen(what);
@@ -92,6 +95,9 @@ export function Actions({ name, title, labels, connection, onChange, onOpen }: P
               {labels.includes(label) ? unset : set}
             </button>
           ))}
+          <button type="button" onClick={() => show("move", "")}>
+            Move to a folder
+          </button>
           <button type="button" onClick={() => show("fork", `${name}-fork`)}>
             Fork
           </button>
@@ -127,6 +133,14 @@ export function Actions({ name, title, labels, connection, onChange, onOpen }: P
         >
           {field("Title; empty takes one of what was said")}
         </Dialog>
+      )}
+      {open === "move" && (
+        <MoveTo
+          folders={folders}
+          current={folder}
+          onClose={() => setOpen(null)}
+          onMove={(to) => connection.request("mark", { session: name, folder: to }).then(onChange)}
+        />
       )}
       {open === "fork" && (
         <Dialog

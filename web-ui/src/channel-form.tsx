@@ -1,6 +1,7 @@
 // Channels of the config: one is added, repaired, tried and removed. What each kind needs is what the gateway declares.
 
-import { useState } from "preact/hooks";
+import { Fragment } from "preact";
+import { useRef, useState } from "preact/hooks";
 import { api } from "./api";
 import { Act } from "./common";
 import { Failure, useWork } from "./form";
@@ -11,6 +12,8 @@ interface Field {
   key: string;
   what: string | null;
   isRequired: boolean;
+  /** Whether a phone that scans a QR code gives it. */
+  isLinked: boolean;
 }
 
 interface Secret {
@@ -85,22 +88,79 @@ function Found({ probed }: { probed: Probed }) {
   );
 }
 
+interface Link {
+  address: string;
+  code: string[];
+}
+
+/** Has a phone scan a QR code, and takes the account from it. */
+function LinkPhone({ kinds, kind, field }: { kinds: Kinds; kind: Kind; field: Field }) {
+  const [link, setLink] = useState<Link | null>(null);
+  const [account, setAccount] = useState("");
+  const place = useRef<HTMLDivElement>(null);
+  const input = (key: string) => place.current?.closest("form")?.elements.namedItem(key) as HTMLInputElement | null;
+  const ask = async () => {
+    setAccount("");
+    const values = { baseUrl: input("baseUrl")?.value ?? "" };
+    const where = { channel: kind.name, account: FIRST };
+    try {
+      const begun = await post<Link>("link", kinds.version, where, { values });
+      setLink(begun);
+      const linked = await post<{ account: string }>("linked", kinds.version, where, { values, address: begun.address });
+      const own = input(field.key);
+      if (own) own.value = linked.account;
+      setAccount(linked.account);
+    } finally {
+      setLink(null);
+    }
+  };
+  return (
+    <div ref={place}>
+      <Act label="Link a phone with a QR code" icon="devices" onAct={ask} />
+      {link && (
+        <div role="status">
+          <p class="muted small">Scan it with the app on the phone: Settings, Linked devices, Link new device. It is valid for a short time.</p>
+          <Code rows={link.code} label={`QR code of ${link.address}`} />
+        </div>
+      )}
+      {account && <p role="status">Linked to {visible(account)}.</p>}
+    </div>
+  );
+}
+
+/** Sends what a form about a channel holds. */
+function TryAndKeep({ error, isBusy }: { error: string; isBusy: boolean }) {
+  return (
+    <>
+      <Failure error={error} />
+      <div class="buttons">
+        <button type="submit" class="primary" disabled={isBusy}>
+          {isBusy ? "Trying…" : "Try and keep"}
+        </button>
+      </div>
+    </>
+  );
+}
+
 interface FormProps {
   kinds: Kinds;
   onDone: () => Promise<unknown>;
 }
 
 /** The values and the secrets of an account. One that is repaired keeps what is left empty. */
-function Inputs({ kind, secrets, isRepair }: { kind: Kind; secrets: Secret[]; isRepair: Account | null }) {
+function Inputs({ kinds, kind, secrets, isRepair }: { kinds: Kinds; kind: Kind; secrets: Secret[]; isRepair: Account | null }) {
   return (
     <>
       {kind.fields.map((field) => (
-        <label key={field.key}>
-          <span>
-            {field.key} <span class="hint">{field.what ? visible(field.what) : "empty is the usual one"}</span>
-          </span>
-          <input name={field.key} required={field.isRequired && !isRepair} defaultValue={isRepair?.values[field.key] ?? ""} spellcheck={false} autocomplete="off" />
-        </label>
+        <Fragment key={field.key}>
+          <label>
+            <span>
+              {field.key} <span class="hint">{field.what ? visible(field.what) : "empty is the usual one"}</span>
+            </span>
+            <input name={field.key} required={field.isRequired && !isRepair} defaultValue={isRepair?.values[field.key] ?? ""} spellcheck={false} autocomplete="off" />
+          </label>
+          {field.isLinked && <LinkPhone kinds={kinds} kind={kind} field={field} />}
+        </Fragment>
       ))}
       {secrets.map((secret) => (
         <label key={secret.key}>
@@ -183,7 +243,7 @@ export function AddChannel({ kinds, onDone }: FormProps) {
                 <input required={kind.accounts === "named"} value={account} spellcheck={false} onInput={(event) => setAccount(event.currentTarget.value)} />
               </label>
             )}
-            <Inputs kind={kind} secrets={secrets} isRepair={null} />
+            <Inputs kinds={kinds} kind={kind} secrets={secrets} isRepair={null} />
             {kind.people && !isFurther && (
               <label>
                 <span>
@@ -195,12 +255,7 @@ export function AddChannel({ kinds, onDone }: FormProps) {
             <p class="muted small">
               The gateway tries it, then writes it to the config. Secrets go into the file <code>.env</code> of its state directory, and never come back to this page.
             </p>
-            <Failure error={error} />
-            <div class="buttons">
-              <button type="submit" class="primary" disabled={isBusy}>
-                {isBusy ? "Trying…" : "Try and keep"}
-              </button>
-            </div>
+            <TryAndKeep error={error} isBusy={isBusy} />
           </>
         )}
       </form>
@@ -256,13 +311,8 @@ export function ChannelActs({ account, kinds, onDone }: FormProps & { account: A
       </div>
       {isOpen && (
         <form class="form" onSubmit={repair} aria-label={`Repair ${account.channel} ${account.account}`}>
-          <Inputs kind={kind} secrets={secrets} isRepair={account} />
-          <Failure error={error} />
-          <div class="buttons">
-            <button type="submit" class="primary" disabled={isBusy}>
-              {isBusy ? "Trying…" : "Try and keep"}
-            </button>
-          </div>
+          <Inputs kinds={kinds} kind={kind} secrets={secrets} isRepair={account} />
+          <TryAndKeep error={error} isBusy={isBusy} />
         </form>
       )}
       {probed && <Found probed={probed} />}

@@ -270,6 +270,7 @@ export function Chat({ name, connection, isOffline, onNews, onNew, onOpen }: Pro
           });
         }}
         onStop={() => void view.stop().catch(() => {})}
+        onCommands={() => view.readCommands()}
       />
     </div>
   );

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons";
 import { Offered, offered } from "./commands";
+import { later } from "./later";
 import type { Attachment, Command } from "./protocol";
 import { useSpeech } from "./speech";
 import { visible } from "./text";
@@ -30,14 +31,19 @@ interface Props {
   draft: { text: string };
   onSend: (text: string, attachments: Attachment[]) => void;
   onStop: () => void;
+  /** The owner's commands are others now. */
+  onCommands: () => void;
 }
 
-export function Composer({ busy, commands, draft, onSend, onStop }: Props) {
+const Prompts = later(() => import("./more-pages").then((file) => file.Prompts));
+
+export function Composer({ busy, commands, draft, onSend, onStop, onCommands }: Props) {
   const [text, setText] = useState("");
   const [drafts, setDrafts] = useState<Draft[]>([]);
   const [error, setError] = useState("");
   /** The number of the command that is chosen; -1 before one is, and null if none are to be shown. */
   const [chosen, setChosen] = useState<number | null>(-1);
+  const [showsPrompts, setShowsPrompts] = useState(false);
   const { listens } = useSpeech();
   const area = useRef<HTMLTextAreaElement>(null);
   const files = useRef<HTMLInputElement>(null);
@@ -110,109 +116,125 @@ export function Composer({ busy, commands, draft, onSend, onStop }: Props) {
   };
 
   return (
-    <form
-      class="composer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        send();
-      }}
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={(event) => {
-        event.preventDefault();
-        void attach(event.dataTransfer?.files ?? []);
-      }}
-    >
-      {error && (
-        <p class="error" role="alert">
-          {error}
-        </p>
-      )}
-      {drafts.length > 0 && (
-        <ul class="drafts">
-          {drafts.map((draft, number) => (
-            <li key={draft.address}>
-              {draft.name ? (
-                <span class="file">{visible(draft.name)}</span>
-              ) : (
-                <img src={draft.address} alt={`picture ${number + 1}`} />
-              )}
-              <button
-                type="button"
-                class="icon-button"
-                aria-label={draft.name ? `Remove ${visible(draft.name)}` : `Remove picture ${number + 1}`}
-                onClick={() => setDrafts((all) => all.filter((other) => other !== draft))}
-              >
-                <Icon name="cross" />
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
-      {list.length > 0 && <Offered id="offered" list={list} chosen={chosen ?? -1} onChoose={choose} />}
-      <div class="row">
-        <input
-          ref={files}
-          type="file"
-          multiple
-          hidden
-          aria-label="Files"
-          onChange={(event) => {
-            void attach(event.currentTarget.files ?? []);
-            event.currentTarget.value = "";
-          }}
-        />
-        <button type="button" class="icon-button" aria-label="Attach files" onClick={() => files.current?.click()}>
-          <Icon name="picture" />
-        </button>
-        {listens && (
-          <Dictate
-            onText={(said) => {
-              setText((before) => (before.trim() ? `${before.trimEnd()} ${said}` : said));
-              area.current?.focus();
+    <>
+      <form
+        class="composer"
+        onSubmit={(event) => {
+          event.preventDefault();
+          send();
+        }}
+        onDragOver={(event) => event.preventDefault()}
+        onDrop={(event) => {
+          event.preventDefault();
+          void attach(event.dataTransfer?.files ?? []);
+        }}
+      >
+        {error && (
+          <p class="error" role="alert">
+            {error}
+          </p>
+        )}
+        {drafts.length > 0 && (
+          <ul class="drafts">
+            {drafts.map((draft, number) => (
+              <li key={draft.address}>
+                {draft.name ? (
+                  <span class="file">{visible(draft.name)}</span>
+                ) : (
+                  <img src={draft.address} alt={`picture ${number + 1}`} />
+                )}
+                <button
+                  type="button"
+                  class="icon-button"
+                  aria-label={draft.name ? `Remove ${visible(draft.name)}` : `Remove picture ${number + 1}`}
+                  onClick={() => setDrafts((all) => all.filter((other) => other !== draft))}
+                >
+                  <Icon name="cross" />
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+        {list.length > 0 && <Offered id="offered" list={list} chosen={chosen ?? -1} onChoose={choose} />}
+        <div class="row">
+          <input
+            ref={files}
+            type="file"
+            multiple
+            hidden
+            aria-label="Files"
+            onChange={(event) => {
+              void attach(event.currentTarget.files ?? []);
+              event.currentTarget.value = "";
             }}
-            onError={setError}
           />
-        )}
-        <textarea
-          ref={area}
-          rows={1}
-          value={text}
-          aria-label="Message"
-          placeholder={busy ? "Message for this turn" : "Message"}
-          aria-autocomplete="list"
-          aria-controls={list.length > 0 ? "offered" : undefined}
-          aria-activedescendant={list[chosen ?? -1] ? `offered-${chosen}` : undefined}
-          onInput={(event) => {
-            setText(event.currentTarget.value);
-            setChosen(-1);
-          }}
-          onKeyDown={(event) => {
-            if (!event.isComposing && isForList(event)) {
+          <button type="button" class="icon-button" aria-label="Attach files" onClick={() => files.current?.click()}>
+            <Icon name="picture" />
+          </button>
+          <button type="button" class="icon-button" aria-label="Prompts" onClick={() => setShowsPrompts(true)}>
+            <Icon name="prompts" />
+          </button>
+          {listens && (
+            <Dictate
+              onText={(said) => {
+                setText((before) => (before.trim() ? `${before.trimEnd()} ${said}` : said));
+                area.current?.focus();
+              }}
+              onError={setError}
+            />
+          )}
+          <textarea
+            ref={area}
+            rows={1}
+            value={text}
+            aria-label="Message"
+            placeholder={busy ? "Message for this turn" : "Message"}
+            aria-autocomplete="list"
+            aria-controls={list.length > 0 ? "offered" : undefined}
+            aria-activedescendant={list[chosen ?? -1] ? `offered-${chosen}` : undefined}
+            onInput={(event) => {
+              setText(event.currentTarget.value);
+              setChosen(-1);
+            }}
+            onKeyDown={(event) => {
+              if (!event.isComposing && isForList(event)) {
+                event.preventDefault();
+                return;
+              }
+              if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
               event.preventDefault();
-              return;
-            }
-            if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-            event.preventDefault();
-            send();
-          }}
-          onPaste={(event) => {
-            const pasted = [...(event.clipboardData?.files ?? [])];
-            if (pasted.length) {
-              event.preventDefault();
-              void attach(pasted);
-            }
+              send();
+            }}
+            onPaste={(event) => {
+              const pasted = [...(event.clipboardData?.files ?? [])];
+              if (pasted.length) {
+                event.preventDefault();
+                void attach(pasted);
+              }
+            }}
+          />
+          {busy && (
+            <button type="button" class="icon-button stop" aria-label="Stop" onClick={onStop}>
+              <Icon name="stop" />
+            </button>
+          )}
+          <button type="submit" class="icon-button send" aria-label="Send" disabled={!text.trim() && drafts.length === 0}>
+            <Icon name="send" />
+          </button>
+        </div>
+      </form>
+      {showsPrompts && (
+        <Prompts
+          written={text}
+          onInsert={(prompt) => setText((before) => (before.trim() ? `${before.trimEnd()}\n\n${prompt}` : prompt))}
+          onChange={onCommands}
+          onClose={() => {
+            setShowsPrompts(false);
+            area.current?.focus();
           }}
         />
-        {busy && (
-          <button type="button" class="icon-button stop" aria-label="Stop" onClick={onStop}>
-            <Icon name="stop" />
-          </button>
-        )}
-        <button type="submit" class="icon-button send" aria-label="Send" disabled={!text.trim() && drafts.length === 0}>
-          <Icon name="send" />
-        </button>
-      </div>
-    </form>
+      )}
+    </>
   );
 }
 

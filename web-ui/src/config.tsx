@@ -37,6 +37,25 @@ interface Setting {
   schema: Schema;
 }
 
+/** What people change most, in words; the page begins with it. */
+const OFTEN: [string, string][] = [
+  ["agents.defaults.model", "The model that answers"],
+  ["agents.defaults.thinkingDefault", "How much it thinks"],
+  ["agents.defaults.identity.name", "The agent's name"],
+  ["agents.defaults.workspace", "Where it works"],
+  ["agents.defaults.userTimezone", "Your time zone"],
+  ["tools.ask", "The tools that ask you first"],
+  ["agents.defaults.sandbox.mode", "Which sessions are sandboxed"],
+  ["agents.defaults.limits.dayCost", "Most dollars a day"],
+  ["agents.defaults.heartbeat.every", "How often it looks by itself whether something is to do"],
+  ["memory.learn", "Whether it learns from what was said"],
+];
+const FIRST = "often changed";
+
+function schemaAt(root: Schema, path: string[]): Schema {
+  return path.reduce((schema, step) => resolved(schema, root).properties?.[step] ?? {}, root);
+}
+
 /** The settings below a schema whose path needs no name of the owner's own. */
 function settings(schema: Schema, root: Schema, path: string[] = []): Setting[] {
   const own = resolved(schema, root);
@@ -62,7 +81,7 @@ export function ConfigPage({ phase }: PageProps) {
 function Form({ config, onReload }: { config: Config; onReload: () => Promise<void> }) {
   const [base, setBase] = useState<Values>(config);
   const [draft, setDraft] = useState<Json>(config.values);
-  const [section, setSection] = useState(() => Object.keys(config.schema.properties ?? {}).find((one) => one !== "$schema") ?? "");
+  const [section, setSection] = useState(FIRST);
   const [search, setSearch] = useState("");
   const [issues, setIssues] = useState<Issue[]>([]);
   const [said, setSaid] = useState("");
@@ -151,7 +170,7 @@ function Form({ config, onReload }: { config: Config; onReload: () => Promise<vo
       </label>
       <div class="config">
         <nav class="sections" aria-label="Sections">
-          {names.map((one) => (
+          {[FIRST, ...names].map((one) => (
             <button
               key={one}
               type="button"
@@ -175,6 +194,13 @@ function Form({ config, onReload }: { config: Config; onReload: () => Promise<vo
                 <Field key={pathText(one.path)} schema={one.schema} path={one.path} at={one.path} name={pathText(one.path)} />
               ))}
               {found.length > MOST_FOUND && <p class="muted">Only the first {MOST_FOUND} are shown; add a word.</p>}
+            </section>
+          ) : section === FIRST ? (
+            <section aria-label={FIRST}>
+              <h2>{FIRST}</h2>
+              {OFTEN.map(([name, words]) => (
+                <Field key={name} schema={schemaAt(schema, name.split("."))} path={name.split(".")} at={name.split(".")} name={words} />
+              ))}
             </section>
           ) : (
             <section aria-label={section}>

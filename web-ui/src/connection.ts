@@ -3,6 +3,8 @@
 import { type EventFrame, RequestError } from "./protocol";
 
 const PROTOCOL = 1;
+/** What events name in place of a session that are about the list of sessions. */
+const LIST = "";
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15_000;
 
@@ -30,6 +32,8 @@ export class Connection {
   onPhase: () => void = () => {};
   onEvent: (frame: EventFrame) => void = () => {};
   onGap: (session: string) => void = () => {};
+  /** Called when a session looks different in the list. */
+  onList: () => void = () => {};
   /** Called with each new connection, before requests are repeated. */
   onOpen: () => void = () => {};
 
@@ -101,10 +105,12 @@ export class Connection {
         break;
       }
       case "event":
-        this.onEvent(frame as EventFrame);
+        if (frame.session === LIST) this.onList();
+        else this.onEvent(frame as EventFrame);
         break;
       case "gap":
-        this.onGap(frame.session);
+        if (frame.session === LIST) this.onList();
+        else this.onGap(frame.session);
         break;
     }
   }

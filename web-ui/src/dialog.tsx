@@ -3,6 +3,32 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
+interface MoveProps {
+  /** Those that there are. */
+  folders: string[];
+  current: string;
+  onClose: () => void;
+  onMove: (folder: string) => Promise<unknown>;
+}
+
+/** Asks for a folder: one of those that there are, or a new one. */
+export function MoveTo({ folders, current, onClose, onMove }: MoveProps) {
+  const [name, setName] = useState(current);
+  return (
+    <Dialog title="Move to a folder" action="Move" onClose={onClose} onConfirm={() => onMove(name.trim())}>
+      <label>
+        Folder; empty takes out of it
+        <input value={name} maxLength={60} list="folders" onInput={(event) => setName(event.currentTarget.value)} />
+      </label>
+      <datalist id="folders">
+        {folders.map((folder) => (
+          <option key={folder} value={folder} />
+        ))}
+      </datalist>
+    </Dialog>
+  );
+}
+
 interface Props {
   title: string;
   action: string;

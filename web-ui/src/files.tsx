@@ -7,6 +7,8 @@ import { visible } from "./text";
 interface SentFile {
   name: string;
   url: string;
+  /** Where an address for a frame is made, if not next to it. */
+  view?: string;
 }
 
 const PICTURES = /\.(png|jpe?g|gif|webp|svg)$/i;
@@ -79,12 +81,12 @@ const DOCUMENTS = /\.(html?|pdf)$/i;
 const PDF = /\.pdf$/i;
 
 /** A file to save; a picture is shown too, and a document in a frame if one wants to see it. */
-function File({ file }: { file: SentFile }) {
+export function File({ file }: { file: SentFile }) {
   const [picture, setPicture] = useState("");
   const [frame, setFrame] = useState("");
   const [error, setError] = useState("");
   const look = () =>
-    api<{ url: string }>(`${file.url}/view`, { method: "POST" }).then(
+    api<{ url: string }>(file.view ?? `${file.url}/view`, { method: "POST" }).then(
       ({ url }) => setFrame(url),
       (failure: Error) => setError(failure.message),
     );

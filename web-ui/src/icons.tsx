@@ -2,6 +2,8 @@
 
 const PATHS: Record<string, string> = {
   menu: "M4 6h16M4 12h16M4 18h16",
+  prompts: "M5 4h14v16H5zM8 8h8M8 12h8M8 16h5",
+  folder: "M4 6h6l2 2h8v11H4z",
   pin: "M9 4h6l-1 6 3 3H7l3-3zM12 13v7",
   plus: "M12 5v14M5 12h14",
   send: "M12 19V5M6 11l6-6 6 6",

@@ -9,7 +9,7 @@ import { Icon } from "./icons";
 import { later } from "./later";
 import { endAccess, forgetToken, Login, signInWith, storedToken, takeSecret } from "./login";
 import { PAGES, place, Rail } from "./pages";
-import { titleOf } from "./protocol";
+import { folderOf, titleOf } from "./protocol";
 import { endNotifications, followNotifications } from "./push";
 import { SessionList, useSessions } from "./sidebar";
 import { useSetup } from "./setup-state";
@@ -187,7 +187,7 @@ function Desk({ connection, phase, isOutdated, onLeave }: { connection: Connecti
               The gateway was updated: reload
             </button>
           )}
-          {isChat && !setup && <Actions name={where.session} title={listed?.title ?? null} labels={listed?.labels ?? []} connection={connection} onChange={sessions.read} onOpen={open} />}
+          {isChat && !setup && <Actions name={where.session} title={listed?.title ?? null} labels={listed?.labels ?? []} folder={listed ? folderOf(listed) : ""} folders={[...new Set(sessions.list.map(folderOf))].filter(Boolean)} connection={connection} onChange={sessions.read} onOpen={open} />}
         </header>
         {isChat && setup && <Setup state={setup} onEnd={endSetup} />}
         {isChat && !setup && <Chat key={where.session} name={where.session} connection={connection} isOffline={phase !== "open"} onNews={sessions.read} onNew={begin} onOpen={open} />}

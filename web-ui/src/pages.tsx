@@ -17,6 +17,7 @@ export const PAGES: Record<string, PageOf> = {
   running: { name: "Running", icon: "play", page: later(() => import("./more-pages").then((file) => file.RunningPage)) },
   usage: { name: "Usage", icon: "usage", page: later(() => import("./usage").then((file) => file.UsagePage)) },
   memory: { name: "Memory", icon: "memory", page: later(() => import("./more-pages").then((file) => file.MemoryPage)) },
+  files: { name: "Files", icon: "folder", page: later(() => import("./more-pages").then((file) => file.WorkspacePage)) },
   schedules: { name: "Schedules", icon: "clock", page: later(() => import("./more-pages").then((file) => file.SchedulesPage)) },
   channels: { name: "Channels", icon: "channels", page: later(() => import("./more-pages").then((file) => file.ChannelsPage)) },
   devices: { name: "Devices", icon: "devices", page: later(() => import("./more-pages").then((file) => file.DevicesPage)) },

@@ -198,6 +198,11 @@ export interface ListedSession {
 export const PINNED = "pinned";
 export const ARCHIVED = "archived";
 
+/** How the label begins that names the folder of a session. */
+const FOLDER = "folder:";
+/** The folder of a session; empty for none. */
+export const folderOf = (session: ListedSession) => session.labels?.find((label) => label.startsWith(FOLDER))?.slice(FOLDER.length) ?? "";
+
 /** What a session is called in lists and headings. */
 export const titleOf = (session: ListedSession) => session.title ?? session.automaticTitle ?? session.name;
 

@@ -222,18 +222,24 @@ export class SessionView {
 
   /** Reads what stands around the messages: branches, the model, the plan. A device that may not see them goes without. */
   private readAround(): void {
-    const read = <T>(method: string, take: (answer: T) => void) =>
-      this.connection
-        .request<T>(method, { session: this.name })
-        .then((answer) => {
-          take(answer);
-          this.onChange();
-        })
-        .catch(() => {});
-    void read<{ branches: Branch[] }>("branches", ({ branches }) => (this.branches = branches));
-    void read<{ commands: Command[] }>("commands", ({ commands }) => (this.commands = commands));
-    void read<Choices>("model", (choices) => (this.choices = choices));
-    void read<{ plan: { steps: PlanStep[] } | null }>("plan", ({ plan }) => (this.plan = plan?.steps ?? []));
+    this.about<{ branches: Branch[] }>("branches", ({ branches }) => (this.branches = branches));
+    this.readCommands();
+    this.about<Choices>("model", (choices) => (this.choices = choices));
+    this.about<{ plan: { steps: PlanStep[] } | null }>("plan", ({ plan }) => (this.plan = plan?.steps ?? []));
+  }
+
+  readCommands(): void {
+    this.about<{ commands: Command[] }>("commands", ({ commands }) => (this.commands = commands));
+  }
+
+  private about<T>(method: string, take: (answer: T) => void): void {
+    this.connection
+      .request<T>(method, { session: this.name })
+      .then((answer) => {
+        take(answer);
+        this.onChange();
+      })
+      .catch(() => {});
   }
 
   /** Chooses the model, empty for that of the config, or the thinking level. */

@@ -2,14 +2,17 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { Connection } from "./connection";
-import { Dialog } from "./dialog";
+import { Dialog, MoveTo } from "./dialog";
 import { Icon } from "./icons";
-import { type ListedSession, PINNED, titleOf } from "./protocol";
+import { folderOf, type ListedSession, PINNED, titleOf } from "./protocol";
+import { useNews } from "./seen";
 import { moment, visible } from "./text";
 
 const TYPING = 250;
-/** What happens in this session is in its events; this is for the others. */
+/** The gateway says when a session looks different; this is for what it cannot know, such as turns of other programs. */
 const EVERY = 60_000;
+/** Several things that happen at once are one reason to read. */
+const TOGETHER = 200;
 
 export interface Sessions {
   list: ListedSession[];
@@ -19,15 +22,36 @@ export interface Sessions {
   /** Whether the archived sessions are listed. */
   archived: boolean;
   setArchived: (archived: boolean) => void;
+  /** Whether the list was read once. */
+  isRead: boolean;
   read: () => void;
 }
 
 /** The sessions, read again every minute while the page is seen, and when something happens. */
 export function useSessions(connection: Connection | null, phase: string): Sessions {
-  const [found, setFound] = useState<{ sessions: ListedSession[]; total: number }>({ sessions: [], total: 0 });
+  const [found, setFound] = useState<{ sessions: ListedSession[]; total: number } | null>(null);
   const [search, setSearch] = useState("");
   const [archived, setArchived] = useState(false);
   const [turn, setTurn] = useState(0);
+  const again = () => setTurn((number) => number + 1);
+  useEffect(() => {
+    if (!connection || phase !== "open") return;
+    connection.request("watch_list").catch(() => {});
+    let timer = 0;
+    connection.onList = () => {
+      timer ||= window.setTimeout(() => {
+        timer = 0;
+        again();
+      }, TOGETHER);
+    };
+    const seen = () => document.visibilityState === "visible" && again();
+    document.addEventListener("visibilitychange", seen);
+    return () => {
+      clearTimeout(timer);
+      connection.onList = () => {};
+      document.removeEventListener("visibilitychange", seen);
+    };
+  }, [connection, phase]);
   useEffect(() => {
     if (!connection || phase !== "open") return;
     let isGone = false;
@@ -46,8 +70,10 @@ export function useSessions(connection: Connection | null, phase: string): Sessi
       clearInterval(timer);
     };
   }, [connection, phase, search, archived, turn]);
-  return { list: found.sessions, total: found.total, search, setSearch, archived, setArchived, read: () => setTurn((number) => number + 1) };
+  return { list: found?.sessions ?? NONE, total: found?.total ?? 0, isRead: found !== null, search, setSearch, archived, setArchived, read: again };
 }
+
+const NONE: ListedSession[] = [];
 
 /** Deepest level of forks that is shown as such. */
 const MOST_LEVELS = 4;
@@ -96,8 +122,49 @@ export function SessionList({ sessions, current, connection, onOpen }: Props) {
     else next.delete(key);
     setChosen(next);
   };
+  const news = useNews(list, sessions.isRead, current);
   const isListed = list.some((session) => session.name === current || session.key === current);
   const shown = isListed || search || archived || !current ? list : [{ name: current, key: current, updatedAt: 0 } as ListedSession, ...list];
+  const folders = search ? [] : [...new Set(shown.map(folderOf))].filter(Boolean).sort((one, other) => one.localeCompare(other));
+  const row = ({ session, level }: { session: ListedSession; level: number }) => {
+    const isCurrent = session.name === current || session.key === current;
+    return (
+      <li key={session.key} class={`${level ? `fork level-${level}` : ""} ${chosen ? "choosing" : ""}`}>
+        {chosen && (
+          <input
+            type="checkbox"
+            aria-label={`Choose ${visible(titleOf(session))}`}
+            checked={chosen.has(session.key)}
+            onChange={(event) => choose(session.key, event.currentTarget.checked)}
+          />
+        )}
+        <a
+          href={`#/s/${encodeURIComponent(session.name)}`}
+          aria-current={isCurrent ? "page" : undefined}
+          onClick={(event) => {
+            event.preventDefault();
+            onOpen(session.name);
+          }}
+        >
+          <span class="title" title={session.name}>
+            {session.labels?.includes(PINNED) && <Icon name="pin" />}
+            {visible(titleOf(session))}
+          </span>
+          {session.approvals > 0 && <span class="badge">asks</span>}
+          {!session.busy && !session.approvals && !isCurrent && news.has(session.key) && <span class="badge">new</span>}
+          {session.busy && !session.approvals && <span class="busy" role="img" aria-label="works" />}
+          <span class="when">{moment(session.updatedAt)}</span>
+          {session.snippet && (
+            <span class="snippet">
+              {visible(session.snippet.before)}
+              <mark>{visible(session.snippet.matched)}</mark>
+              {visible(session.snippet.after)}
+            </span>
+          )}
+        </a>
+      </li>
+    );
+  };
   return (
     <>
       <label class="search">
@@ -120,48 +187,17 @@ export function SessionList({ sessions, current, connection, onOpen }: Props) {
           {archived ? "Show the others" : "Show archived"}
         </button>
       </div>
-      {chosen && <Bulk chosen={list.filter((session) => chosen.has(session.key))} archived={archived} connection={connection} onEnd={() => setChosen(null)} onGone={gone} />}
+      {chosen && <Bulk chosen={list.filter((session) => chosen.has(session.key))} archived={archived} folders={folders} connection={connection} onEnd={() => setChosen(null)} onGone={gone} />}
       <nav aria-label="Sessions">
-        <ul>
-          {(search ? shown.map((session) => ({ session, level: 0 })) : asTree(shown)).map(({ session, level }) => {
-            const isCurrent = session.name === current || session.key === current;
-            return (
-              <li key={session.key} class={`${level ? `fork level-${level}` : ""} ${chosen ? "choosing" : ""}`}>
-                {chosen && (
-                  <input
-                    type="checkbox"
-                    aria-label={`Choose ${visible(titleOf(session))}`}
-                    checked={chosen.has(session.key)}
-                    onChange={(event) => choose(session.key, event.currentTarget.checked)}
-                  />
-                )}
-                <a
-                  href={`#/s/${encodeURIComponent(session.name)}`}
-                  aria-current={isCurrent ? "page" : undefined}
-                  onClick={(event) => {
-                    event.preventDefault();
-                    onOpen(session.name);
-                  }}
-                >
-                  <span class="title" title={session.name}>
-                    {session.labels?.includes(PINNED) && <Icon name="pin" />}
-                    {visible(titleOf(session))}
-                  </span>
-                  {session.approvals > 0 && <span class="badge">asks</span>}
-                  {session.busy && !session.approvals && <span class="busy" role="img" aria-label="works" />}
-                  <span class="when">{moment(session.updatedAt)}</span>
-                  {session.snippet && (
-                    <span class="snippet">
-                      {visible(session.snippet.before)}
-                      <mark>{visible(session.snippet.matched)}</mark>
-                      {visible(session.snippet.after)}
-                    </span>
-                  )}
-                </a>
-              </li>
-            );
-          })}
-        </ul>
+        {folders.map((folder) => (
+          <details key={folder} class="folder" open>
+            <summary>
+              <Icon name="folder" /> {visible(folder)}
+            </summary>
+            <ul>{asTree(shown.filter((session) => folderOf(session) === folder)).map(row)}</ul>
+          </details>
+        ))}
+        <ul>{(search ? shown.map((session) => ({ session, level: 0 })) : asTree(shown.filter((session) => !folderOf(session)))).map(row)}</ul>
         {shown.length === 0 && <p class="muted center">{search ? "No session holds this text." : archived ? "No session is archived." : "No session yet."}</p>}
         {total > list.length && <p class="muted center">{total - list.length} older sessions; search finds them.</p>}
       </nav>
@@ -172,6 +208,7 @@ export function SessionList({ sessions, current, connection, onOpen }: Props) {
 interface BulkProps {
   chosen: ListedSession[];
   archived: boolean;
+  folders: string[];
   connection: Connection;
   onEnd: () => void;
   /** These are not in the list any more. */
@@ -179,8 +216,9 @@ interface BulkProps {
 }
 
 /** What can be done with the chosen sessions. */
-function Bulk({ chosen, archived, connection, onEnd, onGone }: BulkProps) {
+function Bulk({ chosen, archived, folders, connection, onEnd, onGone }: BulkProps) {
   const [asks, setAsks] = useState(false);
+  const [moves, setMoves] = useState(false);
   const [error, setError] = useState("");
   /** Does it with one after the other. What fails is named, and the rest is done. */
   const each = async (act: (session: ListedSession) => Promise<unknown>) => {
@@ -203,6 +241,9 @@ function Bulk({ chosen, archived, connection, onEnd, onGone }: BulkProps) {
       <button type="button" disabled={isNone} onClick={() => void each((session) => connection.request("mark", { session: session.key, archived: !archived }))}>
         {archived ? "Take out of the archive" : "Archive"}
       </button>
+      <button type="button" disabled={isNone} onClick={() => setMoves(true)}>
+        Move to a folder
+      </button>
       <button type="button" class="danger" disabled={isNone} onClick={() => setAsks(true)}>
         Delete
       </button>
@@ -211,6 +252,7 @@ function Bulk({ chosen, archived, connection, onEnd, onGone }: BulkProps) {
           {error}
         </p>
       )}
+      {moves && <MoveTo folders={folders} current="" onClose={() => setMoves(false)} onMove={(folder) => each((session) => connection.request("mark", { session: session.key, folder }))} />}
       {asks && (
         <Dialog
           title={chosen.length === 1 ? "Delete this session?" : `Delete these ${chosen.length} sessions?`}

@@ -26,7 +26,7 @@ const CHECKER: &str = "mx.example.org";
 
 /// How the servers encrypt.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Encryption {
+pub(super) enum Encryption {
     None,
     StartTls,
     /// From the first byte. The SMTP server knows no login but LOGIN.
@@ -34,7 +34,7 @@ enum Encryption {
 }
 
 /// Both servers, and their directory; they end with this value.
-struct Mail {
+pub(super) struct Mail {
     dovecot: RunningChild,
     _smtp: RunningChild,
     imap_port: u16,
@@ -80,7 +80,7 @@ fn wait_for_port(port: u16) {
 }
 
 impl Mail {
-    fn start(encryption: Encryption) -> Option<Self> {
+    pub(super) fn start(encryption: Encryption) -> Option<Self> {
         let (dovecot, python) = (dovecot()?, installed("MYCLAW_AIOSMTPD_PYTHON")?);
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
@@ -156,7 +156,7 @@ impl Mail {
         self.wait_for(words, |mail| mail["plain"].as_str().unwrap_or_default().contains(words))
     }
 
-    fn configure(&self, bench: &Bench, change: impl FnOnce(&mut Value)) {
+    pub(super) fn configure(&self, bench: &Bench, change: impl FnOnce(&mut Value)) {
         let security = match self.encryption {
             Encryption::None => "none",
             Encryption::StartTls => "starttls",

@@ -33,6 +33,7 @@ mod identity;
 mod irc;
 mod matrix;
 mod message;
+mod page;
 mod programs;
 mod questions;
 mod reload;

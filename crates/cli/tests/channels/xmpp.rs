@@ -22,13 +22,13 @@ const ROOM: &str = "team@rooms.localhost";
 
 /// How the server encrypts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Encryption {
+pub(super) enum Encryption {
     None,
     StartTls,
 }
 
 /// A server that ends with this value.
-struct Prosody {
+pub(super) struct Prosody {
     child: RunningChild,
     home: TempHome,
     python: PathBuf,
@@ -38,7 +38,7 @@ struct Prosody {
 }
 
 impl Prosody {
-    fn start(encryption: Encryption) -> Option<Self> {
+    pub(super) fn start(encryption: Encryption) -> Option<Self> {
         let python = installed("MYCLAW_SLIXMPP_PYTHON")?;
         if !Path::new(PROSODY).exists() {
             myclaw_testkit::skip_without("Prosody is not installed; scripts/test installs it");
@@ -99,7 +99,7 @@ impl Prosody {
         self.child = Self::spawn(&self.home.path().join("prosody.cfg.lua"), self.port);
     }
 
-    fn configure(&self, bench: &Bench, change: impl FnOnce(&mut Value)) {
+    pub(super) fn configure(&self, bench: &Bench, change: impl FnOnce(&mut Value)) {
         let security = if self.encryption == Encryption::None { "none" } else { "starttls" };
         bench.configure(|config| {
             // The files of the server are on this machine.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_testkit::{
-    Gate, ModelServer, Random, RecordedRequest, Reply, RunningChild, Script, Signal, Step,
-    TelegramServer, TempHome, WireFormat, number_from,
+    Gate, ModelServer, Random, RecordedRequest, Reply, RunningChild, Script, Signal, SignalServer,
+    Step, TelegramServer, TempHome, WireFormat, number_from,
 };
 use serde_json::{Value, json};
 

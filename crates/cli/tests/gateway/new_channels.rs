@@ -44,8 +44,10 @@ fn what_a_channel_lacks_is_said_and_nothing_is_written() {
         ("repair", telegram(json!({})), 404, "the config has no channels.telegram"),
         ("test", telegram(json!({})), 404, "no channel `telegram` with the account `default`"),
         ("remove", telegram(json!({"account": "two"})), 404, "with the account `two`"),
-        ("replace", telegram(json!({})), 404, "add, repair, test and remove"),
+        ("replace", telegram(json!({})), 404, "add, repair, test, remove, link and linked"),
         ("add", telegram(json!({"version": "old"})), 409, "was changed in the meantime"),
+        ("link", telegram(json!({})), 400, "is not linked to a phone"),
+        ("linked", telegram(json!({"address": "sgnl://x"})), 400, "is not linked to a phone"),
     ] {
         let (found, answer) = ask(change, body.clone());
         let message = answer["error"]["message"].as_str().unwrap_or_default();

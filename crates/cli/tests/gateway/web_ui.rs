@@ -101,6 +101,11 @@ fn called(last: &str, call: &str) -> Option<Step> {
         ]);
         return Some(reply.tool_call(call, "update_plan", json!({"steps": steps})).step());
     }
+    if last.contains("please remind") {
+        // The script says when it is due.
+        let job = json!({"schedule": {"at": "1h"}, "message": "water the tomatoes"});
+        return Some(reply.tool_call(call, "cron", json!({"action": "add", "job": job})).step());
+    }
     if last.contains("please write much") {
         let content: String = (1..=60).map(|line| format!("line {line}\n")).collect();
         let arguments = json!({"path": "much.md", "content": content});
@@ -139,6 +144,9 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) 
     }
     if last.contains("tool_result") {
         return reply.text("The tool **is done**.").step();
+    }
+    if last.contains("[Scheduled message") {
+        return reply.text("It is time to water.").step();
     }
     if last.contains("please stream") {
         let text = "# A heading\n\nSome *streamed* words with `code`:\n\n```rust\nfn main() {}\n```\n\n\
@@ -253,8 +261,11 @@ impl Page {
             );
             return None;
         };
-        // A scenario of this name is a script of its own.
-        let name = if scenario == "firefox" { "web-ui-firefox.mjs" } else { "web-ui.mjs" };
+        // Scenarios that begin so are in a script of their own.
+        let name = match scenario.starts_with("firefox") {
+            true => "web-ui-firefox.mjs",
+            false => "web-ui.mjs",
+        };
         let script =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/third-party").join(name);
         let mut command = Command::new("node");
@@ -531,6 +542,103 @@ fn the_page_offers_the_commands_of_the_owner() {
 }
 
 #[test]
+fn the_page_keeps_prompts_which_are_commands_too() {
+    let page = Page::new();
+    let gateway = page.bench.start();
+    if page.script("prompts", &gateway) {
+        let commands = page.bench.home.state_directory().join("commands");
+        let written = std::fs::read_to_string(commands.join("text/translate.md")).unwrap();
+        assert_eq!(
+            written,
+            "---\ndescription: \"Translates <b>words</b>: all of them\"\n---\n\nTranslate $1 into German:\n\n$ARGUMENTS\n"
+        );
+        assert!(!commands.join("greet.md").exists() && !commands.join("../translate.md").exists());
+        assert_eq!(page.bench.said("prompts")[0], "Say hello.");
+    }
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
+fn the_page_sorts_sessions_into_folders() {
+    let page = Page::new();
+    for name in ["one", "two", "three"] {
+        let said = format!("hello from {name}");
+        page.bench.myclaw(&["run", "--session", name, &said]).assert_code(0);
+    }
+    let gateway = page.bench.start();
+    page.script("folders", &gateway);
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
+fn the_page_shows_reminders_where_they_were_asked_for() {
+    let page = Page::new();
+    // Sandboxed sessions have no schedule.
+    page.bench.configure(|config| {
+        config["tools"] = json!({"ask": ["write"]});
+        config["agents"]["defaults"]["sandbox"]["mode"] = json!("off");
+    });
+    let gateway = page.bench.start();
+    if page.script("reminders", &gateway) {
+        for session in ["main", "attic"] {
+            let said = page.bench.said(session);
+            let reminders = said.iter().filter(|text| text.contains("[Scheduled message")).count();
+            assert_eq!(reminders, 1, "{session}: {said:?}");
+        }
+    }
+    gateway.stop();
+}
+
+#[test]
+fn the_page_links_a_phone_to_signal() {
+    let page = Page::new();
+    let daemon = SignalServer::start_without_account();
+    let gateway = page.bench.start();
+    let url = daemon.url();
+    let Some(script) = page.begin("signal-link", &gateway, &[("DAEMON", &url)]) else { return };
+    script.wait_for_stdout("scan the first");
+    daemon.scan(&daemon.wait_for_address(0), &json!({"error": "The user +49151 already exists"}));
+    script.wait_for_stdout("scan the second");
+    daemon.scan(&daemon.wait_for_address(1), &json!({"number": daemon.account()}));
+    let output = script.wait(SCRIPT_TIME);
+    println!("{}", output.stdout());
+    output.assert_code(0);
+    assert_eq!(daemon.linked_names(), ["MyClaw"]);
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
+fn the_page_shows_the_files_of_the_workspace() {
+    let page = Page::new();
+    let home = &page.bench.home;
+    home.write_in_workspace("notes.md", "<b>my</b> notes\n");
+    home.write_in_workspace(
+        "sub/page.html",
+        "<h1>The report</h1><script>parent.hacked = 1</script>",
+    );
+    let port = page.stranger.local_addr().unwrap().port().to_string();
+    home.write_in_workspace("sub/drawing.svg", DRAWING.replace("{port}", &port));
+    home.write_in_workspace("sub/page.pdf", "%PDF-1.4\n");
+    std::os::unix::fs::symlink("/etc/passwd", home.workspace().join("link")).unwrap();
+    let gateway = page.bench.start();
+    if page.script("workspace", &gateway) {
+        let read = |name: &str| std::fs::read_to_string(home.workspace().join(name)).unwrap();
+        assert_eq!(read("sub/new.txt"), "brought");
+        assert!(read("sub/page.html").starts_with("<h1>The report"));
+    }
+    for path in ["link", "../myclaw.json", "/etc/passwd", "sub/../../myclaw.json"] {
+        let (status, answer) =
+            gateway.client.get(&format!("/api/workspace/file?path={path}")).unwrap();
+        assert_eq!(status, 400, "{path}: {answer}");
+    }
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
 fn the_page_works_in_firefox() {
     let page = Page::new();
     page.bench
@@ -538,6 +646,23 @@ fn the_page_works_in_firefox() {
         .write_in_workspace("page.html", "<h1>The report</h1><script>parent.hacked = 1</script>");
     let gateway = page.bench.start();
     page.script("firefox", &gateway);
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
+fn the_page_is_walked_through_in_firefox() {
+    let page = Page::new();
+    page.bench.home.write_in_workspace("drawing.svg", DRAWING.replace("{port}", "9"));
+    for name in ["one", "two"] {
+        let said = format!("hello from {name}");
+        page.bench.myclaw(&["run", "--session", name, &said]).assert_code(0);
+    }
+    let gateway = page.bench.start();
+    if page.script("firefox-walk", &gateway) {
+        let facts = page.bench.myclaw(&["memory", "list"]).stdout();
+        assert!(!facts.contains("peanuts"), "{facts}");
+    }
     gateway.stop();
     page.assert_nothing_left();
 }
