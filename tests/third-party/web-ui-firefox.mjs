@@ -160,12 +160,12 @@ async function walk({ page, says, say, shot, signIn }) {
   await say("please write much");
   await page.waitForSelector("aria/Allow once");
   await press("Allow once");
-  await says("+line 10");
-  assert(!(await page.$eval("[role=log]", (one) => one.textContent.includes("+line 60"))), "what is long is folded");
-  await page.locator("::-p-text(Show all)").click();
-  await says("+line 60");
-  await page.select("aria/Permission mode", "auto");
   await says("The tool is done.");
+  await says("+line 10");
+  assert(!(await page.$eval("[role=log]", (one) => one.innerText.includes("+line 60"))), "what is long is folded");
+  await page.locator("::-p-text(Show all)").click();
+  await until(() => document.querySelector("[role=log]").innerText.includes("+line 60"));
+  await page.select("aria/Permission mode", "auto");
   await say("please run");
   await page.waitForSelector("aria/newest result");
 

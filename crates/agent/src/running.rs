@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use myclaw_files::{Durability, NewFile, create_private_directory, now_ms, remove_if_there};
 use myclaw_llm::Usage;
-use myclaw_session::{Role, SessionEntry, SessionKey, TailLimit, TranscriptMessage};
+use myclaw_session::{Role, SessionKey, TailLimit, TranscriptMessage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::task::AbortOnDropHandle;
@@ -34,14 +34,14 @@ const INTERVAL: Duration = Duration::from_millis(500);
 pub struct RunningSession {
     /// Its key.
     pub session: SessionKey,
-    /// Model of its last turn, as `provider/model`.
+    /// The model that has answered in this turn, as `provider/model`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// When the message came that it answers, in milliseconds since 1970.
     pub since: u64,
     /// What it does now.
     pub doing: Doing,
-    /// What it has cost so far, with this turn, in millionths of a US dollar.
+    /// What this turn has cost so far, in millionths of a US dollar.
     pub micro_dollars: u64,
     /// Its questions that wait for an answer, the oldest first.
     pub questions: Vec<WaitingApproval>,
@@ -89,29 +89,29 @@ pub fn running_sessions(home: &Home) -> Result<Vec<RunningSession>, AgentError> 
     let mut in_use = Vec::new();
     for key in marked {
         if home.sessions().is_in_use(&key)? {
-            in_use.push((home.catalog().entry(&key)?, key));
+            in_use.push(key);
         }
     }
     if in_use.is_empty() {
         return Ok(Vec::new());
     }
-    in_use.sort_by_key(|(entry, _)| Reverse(entry.as_ref().map(|entry| entry.updated_at)));
     let (_, questions) = home.stores().approvals.list()?;
-    let described = in_use.into_iter().map(|(entry, key)| {
+    let described = in_use.into_iter().map(|key| {
         let of_it = questions.iter().filter(|asked| asked.session == key.as_str());
         let of_it = of_it.cloned().collect();
-        described(home, key, entry.as_ref(), of_it)
+        described(home, key, of_it)
     });
-    described.collect()
+    let mut described = described.collect::<Result<Vec<_>, _>>()?;
+    described.sort_by_key(|session| Reverse(session.since));
+    Ok(described)
 }
 
 fn described(
     home: &Home,
     key: SessionKey,
-    entry: Option<&SessionEntry>,
     questions: Vec<WaitingApproval>,
 ) -> Result<RunningSession, AgentError> {
-    // Of the log only the last turn is read.
+    // Of the log only the last turn is read, and the list of all sessions not at all: it is long.
     let last = TailLimit { max_cost: 1, cost: |_, _| 1, ..TailLimit::UNLIMITED };
     let rows = match home.catalog().read(&key)? {
         Some(reader) => reader.tail(last)?.messages,
@@ -119,17 +119,12 @@ fn described(
     };
     let begun = rows.iter().rfind(|row| row.role == Role::User).map(|row| row.ts);
     let doing = doing(&rows);
-    let before = entry.and_then(|entry| entry.micro_dollars).unwrap_or(0);
-    // What a turn that is over has cost is in the list.
-    let is_over =
-        doing == Doing::Model && rows.last().is_some_and(|row| row.role == Role::Assistant);
-    let of_turn = rows.iter().filter(|_| !is_over).map(micro_dollars).sum::<u64>();
     Ok(RunningSession {
         session: key,
-        model: entry.and_then(|entry| entry.model.clone()),
-        since: begun.or(entry.map(|entry| entry.updated_at)).unwrap_or_default(),
+        model: rows.iter().rev().find_map(model),
+        since: begun.unwrap_or_default(),
         doing,
-        micro_dollars: before + of_turn,
+        micro_dollars: rows.iter().map(micro_dollars).sum(),
         questions,
     })
 }
@@ -148,6 +143,12 @@ fn doing(rows: &[TranscriptMessage]) -> Doing {
         rows[at..].iter().filter_map(|row| row.tool_call_id.as_deref()).collect();
     calls.retain(|call| !results.contains(&call.tool_call_id.as_str()));
     if calls.is_empty() { Doing::Model } else { Doing::Tools { calls } }
+}
+
+/// The model that has said this, as `provider/model`.
+fn model(row: &TranscriptMessage) -> Option<String> {
+    let field = |name| row.meta.as_ref()?.field::<String>(name);
+    Some(format!("{}/{}", field("provider")?, field("model")?))
 }
 
 /// The cost of the model call that this row is the answer to.

@@ -1,6 +1,5 @@
 //! `myclaw sessions watch`, `stop` and `answer`: what the sessions of this machine do, and requests to them.
 
-use std::cell::Cell;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
@@ -25,11 +24,8 @@ use crate::attach;
 mod at_gateway;
 mod screen;
 
-/// How often the sessions are looked at, unless that takes long.
+/// How often the sessions are looked at.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// After a look that took long, a watch rests so many times as long: with thousands of sessions, reading their list costs more
-/// than all that a watch shows.
-const REST: u32 = 9;
 /// Longest wait for the process that asks to take an answer, or to stop.
 const TAKEN_TIME: Duration = Duration::from_secs(5);
 /// What answers a question.
@@ -133,25 +129,15 @@ fn asked(question: &WaitingApproval) -> String {
 struct Watch {
     home: Home,
     sessions: Sessions,
-    /// How long the last look took.
-    took: Cell<Duration>,
 }
 
 impl Watch {
     fn of(home: Home) -> Self {
-        Self { sessions: Sessions::of(home.clone()), home, took: Cell::default() }
+        Self { sessions: Sessions::of(home.clone()), home }
     }
 
     fn look(&self) -> Result<Vec<RunningSession>, CliError> {
-        let begun = Instant::now();
-        let found = running_sessions(&self.home);
-        self.took.set(begun.elapsed());
-        Ok(found?)
-    }
-
-    /// The time until the next look.
-    fn pause(&self) -> Duration {
-        INTERVAL.max(self.took.get() * REST)
+        Ok(running_sessions(&self.home)?)
     }
 
     /// A session that works, by the name that the user gives.
@@ -230,7 +216,7 @@ impl Watch {
                 return Ok(());
             }
             before = described;
-            std::thread::sleep(self.pause());
+            std::thread::sleep(INTERVAL);
         }
     }
 

@@ -10,7 +10,7 @@ use myclaw_front::terminal::{AlternateScreen, Keyboard, Paint, Size, Style, esca
 use tokio_util::sync::CancellationToken;
 
 use super::at_gateway::has_it;
-use super::{ANSWERS, Watch, asked};
+use super::{ANSWERS, INTERVAL, Watch, asked};
 
 /// Most characters of an answer.
 const MOST_TYPED: usize = 1_000;
@@ -31,7 +31,7 @@ pub(super) async fn show(
     loop {
         list.draw().map_err(gone)?;
         let keys = tokio::select! {
-            keys = tokio::time::timeout(watch.pause(), keyboard.read_keys()) => keys,
+            keys = tokio::time::timeout(INTERVAL, keyboard.read_keys()) => keys,
             () = left.cancelled() => return Ok(None),
         };
         let keys = match keys {
