@@ -262,6 +262,9 @@ fn real_frames_are_what_the_published_schema_describes() {
             ("delete", json!({"session": "other"}), "response"),
             ("abort", json!({"session": "main"}), "response"),
             ("unwatch", json!({"session": "main"}), "response"),
+            // Of a session that is not watched, only the list says something.
+            ("watch_list", json!({}), "response"),
+            ("send", json!({"session": "main", "text": "fail"}), "changed"),
             ("status", json!({}), "response"),
             ("delete", json!({"session": "none"}), "response"),
         ];
@@ -289,8 +292,16 @@ fn real_frames_are_what_the_published_schema_describes() {
     });
     gateway.stop();
     let seen = validate(&bench, &ajv, frames);
-    for kind in ["accepted", "taken", "approval", "approval_closed", "message", "reply", "tool_end"]
-    {
+    for kind in [
+        "accepted",
+        "taken",
+        "approval",
+        "approval_closed",
+        "message",
+        "reply",
+        "tool_end",
+        "changed",
+    ] {
         assert!(seen.contains(&format!("event {kind}\"")), "{seen}");
     }
 }
