@@ -10,12 +10,7 @@ use crate::SessionConfig;
 use crate::command_text::filled;
 use crate::requests;
 
-mod library;
-
-pub use library::{
-    ListedPrompt, Prompt, PromptError, delete_prompt, list_prompts, prompts_directory, read_prompt,
-    write_prompt,
-};
+pub mod library;
 
 /// The directory with the files, in the state directory and in the workspace.
 const DIRECTORY: &str = "commands";

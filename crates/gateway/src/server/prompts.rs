@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::routing::get;
 use axum::{Json, Router};
 use myclaw_agent::Home;
-use myclaw_agent::custom_commands::{
+use myclaw_agent::custom_commands::library::{
     Prompt, PromptError, delete_prompt, list_prompts, prompts_directory, read_prompt, write_prompt,
 };
 use serde::Deserialize;
