@@ -39,7 +39,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 pub use address::{address_of, lease_of};
 pub use error::ClusterError;
 pub use myclaw_store_postgres::Address;
-pub use nodes::{Lease, Node, NodeState, NodeTokens, Nodes, Own, Watch};
+pub use nodes::{Lease, Node, NodeKeys, NodeState, Nodes, Own, Watch};
 pub use transfer::{Copied, StateDirectory};
 
 use blocking::Blocking;

@@ -92,12 +92,12 @@ pub enum Watch {
     Others(Vec<Node>),
 }
 
-/// What a node presents to another one, and how it knows the others. Each node wants another token, so that one which was
-/// sent to a wrong machine opens nothing else.
-pub struct NodeTokens(hmac::Key);
+/// What the tokens are made of by which the nodes know each other. Each node has another key, so that a token which was sent to a
+/// wrong machine opens nothing else.
+pub struct NodeKeys(hmac::Key);
 
-impl NodeTokens {
-    /// What the node with this holder wants to see.
+impl NodeKeys {
+    /// The key of the node with this holder.
     pub fn of(&self, holder: &str) -> String {
         hex(hmac::sign(&self.0, holder.as_bytes()).as_ref())
     }
@@ -148,7 +148,7 @@ impl Nodes {
     ///
     /// # Errors
     /// The database cannot be used, or the system has no random numbers.
-    pub async fn tokens(&self) -> Result<NodeTokens, ClusterError> {
+    pub async fn keys(&self) -> Result<NodeKeys, ClusterError> {
         let secret = loop {
             if let Some(known) = SECRETS.get(&*self.store, SECRET).await? {
                 break known.row;
@@ -160,7 +160,7 @@ impl Nodes {
             // Another node may have been faster.
             SECRETS.insert(&*self.store, SECRET, &hex(&bytes), None).await?;
         };
-        Ok(NodeTokens(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())))
+        Ok(NodeKeys(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())))
     }
 
     /// Gives signs of life of this node every `pause`, until the future is dropped. `hear` is called for what others want, and

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `place` | where a gateway keeps its files and listens |
 //! | `running`, `token` | what the gateway that runs has written down for programs of its user |
+//! | `one_time` | the tokens of gateways that share a store |
 //! | `client` | one request and its answer |
 //! | `connection`, `remote`, `tls` | a WebSocket for front-ends, and the encrypted way to it |
 //! | `take_up` | an answer for readers from whom nothing can be taken back |
@@ -19,6 +20,7 @@ mod connection;
 mod error;
 pub mod message;
 mod node;
+mod one_time;
 mod place;
 mod remote;
 mod running;
@@ -31,6 +33,7 @@ pub use client::{AskedGateway, ask, gateway_runs, state_of};
 pub use connection::{GatewayAddress, GatewaySocket, request_id};
 pub use error::{ClientError, ConnectError};
 pub use node::{NodeOptions, serve_node};
+pub use one_time::{OneTimeTokens, SeenTokens};
 pub use place::{STORE_FILE, gateway_address, gateway_directory, near, store_path};
 pub use remote::PlainLink;
 pub use running::RunningFile;

@@ -94,6 +94,10 @@ impl GatewayToken {
         Self(text)
     }
 
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
     pub(crate) fn secret(&self) -> SecretString {
         SecretString::from(self.0.as_str())
     }

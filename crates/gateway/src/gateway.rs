@@ -149,7 +149,7 @@ impl Gateway {
         let core = core(Ledger::of(sharing.claims(store)), &current).await?;
         let Core { hub, push, relay, counting, channels, nodes, pairings, delivery, late_server } =
             core;
-        let (own_token, others) = peers.map(|peers| (peers.token, peers.others)).unzip();
+        let (own_key, others) = peers.map(|peers| (peers.key, peers.others)).unzip();
         let recovered = delivery.recover().await?;
         let runner = Runner::new(Arc::clone(&delivery), Arc::new(SystemClock));
         runner.recover().await?;
@@ -160,7 +160,7 @@ impl Gateway {
             (Arc::clone(&delivery), Arc::clone(&routing)),
             (hub, push),
             (Arc::clone(&counting), nodes, relay),
-            (Tokens::new(token, running.token.clone(), own_token), front),
+            (Tokens::new(token, running.token.clone(), own_key), front),
             Arc::clone(&reloads),
             address,
         ));

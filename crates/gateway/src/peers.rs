@@ -49,15 +49,15 @@ pub struct Peer {
     pub address: String,
     /// The hashes of the certificates that it may show; none without TLS.
     pub certificates: Vec<String>,
-    /// What it wants to see of the others.
-    pub token: GatewayToken,
+    /// What its tokens are made of, for the others.
+    pub key: GatewayToken,
 }
 
 /// The gateways that share the store.
 #[derive(Debug)]
 pub struct Peers {
-    /// What this gateway wants to see of the others.
-    pub token: GatewayToken,
+    /// What the tokens are made of that this gateway wants to see of the others.
+    pub key: GatewayToken,
     /// The others, as they come and go.
     pub others: watch::Receiver<Vec<Peer>>,
 }

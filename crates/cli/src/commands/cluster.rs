@@ -76,9 +76,9 @@ impl Shared {
         let holder = self.cluster.holder().to_owned();
         let sharing = Sharing::Shared { holder: holder.clone(), lease: self.cluster.lease() };
         let nodes = Cluster::nodes(Arc::clone(&store));
-        let tokens = nodes.tokens().await.map_err(failed)?;
+        let keys = nodes.keys().await.map_err(failed)?;
         let (list, others) = watch::channel(Vec::new());
-        let peers = Peers { token: GatewayToken::of(tokens.of(&holder)), others };
+        let peers = Peers { key: GatewayToken::of(keys.of(&holder)), others };
         let running = Gateway::start_on(home, host, (as_store(&store), sharing), peers);
         let running = running.await?;
         say(&format!("sharing the database {} as {holder}", self.cluster.server()));
@@ -100,7 +100,7 @@ impl Shared {
             }
             Watch::Others(nodes) => {
                 let peer = |node: myclaw_cluster::Node| Peer {
-                    token: GatewayToken::of(tokens.of(&node.holder)),
+                    key: GatewayToken::of(keys.of(&node.holder)),
                     holder: node.holder,
                     address: node.address,
                     certificates: node.certificates,

@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use myclaw_gateway_client::{GatewayToken, OneTimeTokens};
 use myclaw_testkit::{Gate, Signal};
 
 use super::web_socket::{Socket, block_on};
@@ -446,8 +447,8 @@ fn a_command_that_changes_a_session_is_obeyed_where_the_session_is() {
     second.stop();
 }
 
-/// What the gateway of this machine wants to see of the others.
-fn token_of(machine: &Machine, url: &str) -> String {
+/// Makes the tokens that the gateway of this machine wants to see of the others.
+fn tokens_of(machine: &Machine, url: &str) -> OneTimeTokens {
     let sql = "SELECT convert_from(value, 'UTF8') FROM myclaw.record WHERE kind = 'node-secret'";
     let secret = audit::Audit::without_triggers(url).texts(sql, &[]).concat();
     let secret: String = serde_json::from_str(&secret).unwrap();
@@ -457,7 +458,8 @@ fn token_of(machine: &Machine, url: &str) -> String {
     let holder = own.next().unwrap()["holder"].as_str().unwrap();
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, secret.as_bytes());
     let signed = ring::hmac::sign(&key, holder.as_bytes());
-    signed.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    let key = signed.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    OneTimeTokens::new(GatewayToken::of(key))
 }
 
 #[test]
@@ -465,13 +467,14 @@ fn the_token_of_a_gateway_opens_nothing_else() {
     let Some((_server, url)) = database() else { return };
     let model = model();
     let (machines, gateways) = three(&url, &model);
-    let token = token_of(&machines[0], &url);
+    let tokens = tokens_of(&machines[0], &url);
+    let bearer = tokens.next().header();
+    let token = bearer["Bearer ".len()..].to_owned();
     let of_gateway = |port| Client { port, token: token.clone() };
     // It is for the WebSocket of one gateway, and not for what clients do.
     let (status, refused) = of_gateway(machines[0].port).get("/api/config").unwrap();
     assert_eq!((status, &refused["error"]["class"]), (403, &json!("scope")), "{refused}");
     assert_eq!(of_gateway(machines[1].port).get("/api/config").unwrap().0, 401);
-    let bearer = format!("Bearer {token}");
     block_on(async {
         let header = [("Authorization", bearer.as_str())];
         let mut socket = Socket::silent(&of_gateway(machines[0].port), &header).await.unwrap();
@@ -479,6 +482,12 @@ fn the_token_of_a_gateway_opens_nothing_else() {
         assert_eq!(socket.ask("w", "working", json!({})).await["result"], json!([]));
         let send = json!({"session": "main", "id": "x", "text": "hello"});
         assert_eq!(socket.ask("s", "send", send).await["error"]["class"], "usage");
+        let again = Socket::silent(&of_gateway(machines[0].port), &header).await;
+        assert!(again.is_err(), "whoever has read it on the way has nothing");
+        let next = tokens.next().header();
+        let next = [("Authorization", next.as_str())];
+        let mut socket = Socket::silent(&of_gateway(machines[0].port), &next).await.unwrap();
+        assert_eq!(socket.next().await["type"], "hello");
         let other = Socket::silent(&of_gateway(machines[1].port), &header).await;
         assert!(other.is_err(), "another gateway wants another token");
         // A page cannot show it.

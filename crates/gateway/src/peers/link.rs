@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use myclaw_gateway_client::{ConnectError, GatewayAddress, GatewaySocket, Say};
+use myclaw_gateway_client::{ConnectError, GatewayAddress, GatewaySocket, OneTimeTokens, Say};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -104,11 +104,12 @@ async fn serve(
     mut orders: mpsc::Receiver<Order>,
     is_open: Arc<AtomicBool>,
 ) {
-    let Peer { holder, address, certificates, token } = peer;
+    let Peer { holder, address, certificates, key } = peer;
+    let tokens = OneTimeTokens::new(key);
     let source: Arc<str> = holder.into();
     let (mut pause, mut failed) = (FIRST_PAUSE, 0);
     loop {
-        let place = GatewayAddress::pinned(&address, certificates.clone(), &token);
+        let place = GatewayAddress::pinned(&address, certificates.clone(), &tokens.next());
         let connected = match place {
             Ok(place) => place.connect().await,
             Err(error) => Err(ConnectError::Refused(error.to_string())),

@@ -11,7 +11,7 @@ use axum::http::header::{AUTHORIZATION, ORIGIN, STRICT_TRANSPORT_SECURITY};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use myclaw_gateway_client::GatewayToken;
+use myclaw_gateway_client::{GatewayToken, SeenTokens};
 use parking_lot::Mutex;
 
 use tokio_util::sync::CancellationToken;
@@ -90,8 +90,8 @@ pub(crate) struct Tokens {
     clients: Mutex<ClientToken>,
     /// That of programs of this user, which find it in the gateway's directory. It holds as long as the process runs.
     own: GatewayToken,
-    /// That of the other gateways on the store.
-    gateways: Option<GatewayToken>,
+    /// Those of the other gateways on the store.
+    gateways: Option<SeenTokens>,
 }
 
 struct ClientToken {
@@ -107,11 +107,12 @@ impl Tokens {
         gateways: Option<GatewayToken>,
     ) -> Self {
         let replaced = CancellationToken::new();
+        let gateways = gateways.map(SeenTokens::new);
         Self { clients: Mutex::new(ClientToken { token: clients, replaced }), own, gateways }
     }
 
     fn is_of_gateways(&self, presented: &str) -> bool {
-        self.gateways.as_ref().is_some_and(|token| token.is(presented))
+        self.gateways.as_ref().is_some_and(|tokens| tokens.is_known(presented))
     }
 
     fn accept(&self, presented: &str) -> bool {
@@ -161,6 +162,12 @@ impl Server {
     /// Whether another gateway on the store asks, which is no browser: it knows this one by the name that is in the store.
     fn is_gateway(&self, headers: &HeaderMap) -> bool {
         bearer(headers).is_some_and(|token| self.tokens.is_of_gateways(token))
+    }
+
+    /// Whether the token of a gateway opens a connection: it does so once.
+    pub(super) fn opens(&self, headers: &HeaderMap) -> bool {
+        let tokens = self.tokens.gateways.as_ref();
+        bearer(headers).zip(tokens).is_some_and(|(token, tokens)| tokens.use_up(token))
     }
 
     /// Who has this token: a client. Gateways show theirs in a header.

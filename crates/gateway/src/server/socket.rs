@@ -100,6 +100,10 @@ pub(super) async fn upgrade(
     if login.is_some() && server.sockets.available_permits() == 0 {
         return error(StatusCode::SERVICE_UNAVAILABLE, "too_many", TOO_MANY);
     }
+    if login.as_ref().is_some_and(|login| login.is_gateway) && !server.opens(&headers) {
+        let why = "the token of a gateway opens one connection, and this one was used before";
+        return error(StatusCode::UNAUTHORIZED, "unauthorized", why);
+    }
     if login.is_none() {
         place.limit(STRANGERS_BYTES);
     }
