@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use myclaw_agent::Home;
 use myclaw_config::{Config, Environment, KeySource};
-use myclaw_files::variables;
+use myclaw_files::{tenants, variables};
 use myclaw_store_postgres::Address;
 use secrecy::{ExposeSecret, SecretString};
 
@@ -21,10 +21,21 @@ const LEASES_MS: std::ops::RangeInclusive<u64> = 1_000..=600_000;
 /// # Errors
 /// The address cannot be read.
 pub fn address_of(home: &Home, config: &Config) -> Result<Option<Address>, ClusterError> {
-    let Some(written) = config.store_address(&home.environment) else { return Ok(None) };
+    let tenant = &config.gateway.tenant;
+    let Some(written) = config.store_address(&home.environment) else {
+        if tenant == tenants::MAIN {
+            return Ok(None);
+        }
+        return Err(ClusterError::Config(format!(
+            "gateway.tenant is {tenant}, and no database is named; set gateway.store or MYCLAW_STORE_URL, or remove \
+             gateway.tenant (docs/operate/cluster.md)"
+        )));
+    };
     let address = kept_text(home, &written, &SETTING)?;
     let address = Address::parse(address.expose_secret().trim())
-        .map_err(|why| ClusterError::Config(format!("gateway.store: {why}")))?;
+        .map_err(|why| ClusterError::Config(format!("gateway.store: {why}")))?
+        .of_tenant(tenant)
+        .map_err(|why| ClusterError::Config(format!("gateway.tenant: {why}")))?;
     Ok(Some(address))
 }
 

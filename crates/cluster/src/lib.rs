@@ -31,14 +31,14 @@ use std::time::Duration;
 use myclaw_agent::approvals::ApprovalStore;
 use myclaw_agent::{Home, ServerStores, Stores};
 use myclaw_config::Config;
-use myclaw_files::hex;
+use myclaw_files::{hex, tenants};
 use myclaw_store::{Partition, Store};
-use myclaw_store_postgres::{Options, PostgresSessions, PostgresStore};
+use myclaw_store_postgres::{Options, PostgresSessions};
 use ring::rand::{SecureRandom, SystemRandom};
 
 pub use address::{address_of, lease_of};
 pub use error::ClusterError;
-pub use myclaw_store_postgres::Address;
+pub use myclaw_store_postgres::{Address, PostgresStore};
 pub use nodes::{Lease, Node, NodeKeys, NodeState, Nodes, Own, Watch};
 pub use transfer::{Copied, StateDirectory};
 
@@ -66,24 +66,47 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Connects to the database, and creates or updates its tables. Blocks. A call tries for `patience` while the database
-    /// cannot be reached.
+    /// Connects to the database, and creates or updates its tables, those of another tenant than `main` only if they are there.
+    /// Blocks. A call tries for `patience` while the database cannot be reached.
     ///
     /// # Errors
-    /// The database cannot be reached or used.
+    /// The database cannot be reached or used, or has no such tenant.
     pub fn open(
         home: &Home,
         config: &Config,
         address: Address,
         patience: Duration,
     ) -> Result<Self, ClusterError> {
+        Self::connect(home, config, address, Options { patience, ..Options::default() })
+    }
+
+    /// The same, and creates the tables of any tenant.
+    ///
+    /// # Errors
+    /// The database cannot be reached or used.
+    pub fn create(
+        home: &Home,
+        config: &Config,
+        address: Address,
+        patience: Duration,
+    ) -> Result<Self, ClusterError> {
+        let options = Options { patience, creates_tenant: true, ..Options::default() };
+        Self::connect(home, config, address, options)
+    }
+
+    fn connect(
+        home: &Home,
+        config: &Config,
+        address: Address,
+        options: Options,
+    ) -> Result<Self, ClusterError> {
         let lease = lease_of(&home.environment)?;
         let seal = keys::Seal::find(home)?;
         let name = config.gateway.node.clone().unwrap_or_else(host_name);
         let holder = format!("{name}#{}", start_id());
         // A session is free before what a dead gateway has claimed of it is, so its next holder never waits for it.
-        let options = Options { patience, lease: lease * 2 / 3, ..Options::default() };
-        let scratch = home.paths.state_dir().join(SIDE_FILES);
+        let options = Options { lease: lease * 2 / 3, ..options };
+        let scratch = home.paths.state_dir().join(of_tenant(SIDE_FILES, config, '-'));
         let sessions =
             PostgresSessions::open(address.clone(), &options, &Partition::MAIN, scratch)?;
         let objects = objects::objects_of(home, config, sessions.runtime())?;
@@ -186,7 +209,12 @@ impl Cluster {
         self.lease
     }
 
-    /// The server and the database, for people.
+    /// The tenant whose sessions and records these are.
+    pub fn tenant(&self) -> &str {
+        self.address.tenant()
+    }
+
+    /// The server, the database, and the tenant if it is another one than `main`, for people.
     pub fn server(&self) -> &str {
         self.address.server()
     }
@@ -198,6 +226,14 @@ impl std::fmt::Debug for Cluster {
             .field("server", &self.server())
             .field("holder", &self.holder)
             .finish()
+    }
+}
+
+/// A name that no other tenant has.
+pub(crate) fn of_tenant(name: &str, config: &Config, between: char) -> String {
+    match config.gateway.tenant.as_str() {
+        tenants::MAIN => name.to_owned(),
+        tenant => format!("{name}{between}{tenant}"),
     }
 }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
-use futures_util::TryStreamExt as _;
 use http_body_util::BodyExt as _;
 use myclaw_agent::Home;
 use myclaw_config::Config;
@@ -95,6 +94,7 @@ pub(crate) fn objects_of(
     let address = kept_text(home, written, &SETTING)?;
     let variable = |name: &str| home.environment.get(name).map(str::to_owned);
     let objects = ObjectBlobs::new(address.expose_secret().trim(), &variable, runtime)
+        .map(|objects| objects.of_tenant(config))
         .map_err(|why| ClusterError::Config(format!("gateway.blobs: {why}")))?;
     Ok(Some(Arc::new(objects)))
 }
@@ -149,6 +149,13 @@ impl ObjectBlobs {
         let prefix = url.path().trim_matches('/').to_owned();
         let place = format!("s3://{bucket}/{prefix}");
         Ok(Self { store, prefix, place, has_key, runtime, down: Mutex::default() })
+    }
+
+    /// The same below a prefix of the tenant's.
+    fn of_tenant(self, config: &Config) -> Self {
+        let [prefix, place] =
+            [&self.prefix, &self.place].map(|name| crate::of_tenant(name, config, '/'));
+        Self { prefix, place, ..self }
     }
 
     /// The bucket and the prefix, for people.
@@ -215,7 +222,8 @@ impl ObjectBlobs {
 
     fn all(&self) -> Result<Vec<ObjectMeta>, BlobError> {
         let prefix = Path::from(self.prefix.as_str());
-        self.call(self.store.list(Some(&prefix)).try_collect())
+        // Not what is below it, which belongs to other tenants.
+        Ok(self.call(self.store.list_with_delimiter(Some(&prefix)))?.objects)
     }
 }
 

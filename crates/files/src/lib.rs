@@ -19,6 +19,7 @@ mod replace;
 mod same_text;
 mod shared_directory;
 mod stamp;
+pub mod tenants;
 pub mod variables;
 
 pub use closed::{

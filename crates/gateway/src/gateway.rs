@@ -149,7 +149,8 @@ impl Gateway {
         let core = core(Ledger::of(sharing.claims(store)), &current).await?;
         let Core { hub, push, relay, counting, channels, nodes, pairings, delivery, late_server } =
             core;
-        let (own_key, others) = peers.map(|peers| (peers.key, peers.others)).unzip();
+        let (own_key, shared) = peers.map(|peers| (peers.key, (peers.others, peers.view))).unzip();
+        let (others, view) = shared.unzip();
         let recovered = delivery.recover().await?;
         let runner = Runner::new(Arc::clone(&delivery), Arc::new(SystemClock));
         runner.recover().await?;
@@ -159,7 +160,8 @@ impl Gateway {
         let server = Arc::new(Server::new(
             (Arc::clone(&delivery), Arc::clone(&routing)),
             (hub, push),
-            (Arc::clone(&counting), nodes, relay),
+            (Arc::clone(&counting), nodes),
+            (relay, view),
             (Tokens::new(token, running.token.clone(), own_key), front),
             Arc::clone(&reloads),
             address,

@@ -39,6 +39,6 @@ pub use devices::{DeviceChange, Scope, change_device, list_devices, new_device_c
 pub use error::GatewayError;
 pub use gateway::{Control, Ended, Gateway, Running};
 pub use offline::{change_pairing, cron, examine_store, list_pairings};
-pub use peers::{Peer, Peers};
+pub use peers::{ClusterView, Peer, Peers};
 pub use reload::OnConfig;
 pub use tls::{CertificateReport, examine_certificate};

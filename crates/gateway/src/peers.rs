@@ -53,13 +53,23 @@ pub struct Peer {
     pub key: GatewayToken,
 }
 
+/// What the owner sees of the gateways that share the store, and can do with them.
+pub trait ClusterView: Send + Sync {
+    /// Which there are, what they hold, and what waits. An error is a sentence for the owner.
+    fn state(&self) -> BoxFuture<'_, Result<Value, String>>;
+
+    /// Asks the gateways with this name to stop. Gives the names under which they claim things.
+    fn drain<'v>(&'v self, node: &'v str) -> BoxFuture<'v, Result<Vec<String>, String>>;
+}
+
 /// The gateways that share the store.
-#[derive(Debug)]
 pub struct Peers {
     /// What the tokens are made of that this gateway wants to see of the others.
     pub key: GatewayToken,
     /// The others, as they come and go.
     pub others: watch::Receiver<Vec<Peer>>,
+    /// All of them, for the owner.
+    pub view: Arc<dyn ClusterView>,
 }
 
 /// The connections to the others.

@@ -235,6 +235,9 @@ fn needs_restart(first: &InForce, now: &InForce) -> Vec<&'static str> {
     if blobs(first) != blobs(now) {
         keys.push("gateway.blobs");
     }
+    if first.config.gateway.tenant != now.config.gateway.tenant {
+        keys.push("gateway.tenant");
+    }
     if first.config.gateway.node != now.config.gateway.node {
         keys.push("gateway.node");
     }

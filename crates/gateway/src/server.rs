@@ -11,6 +11,7 @@ mod bodies;
 mod branches;
 mod channel_changes;
 mod channels;
+mod cluster;
 mod commands;
 pub(crate) mod config;
 mod devices;
@@ -67,7 +68,7 @@ use crate::counting::Counting;
 use crate::devices::{Login, Scope};
 use crate::hub::Hub;
 use crate::nodes::Nodes;
-use crate::peers::Relay;
+use crate::peers::{ClusterView, Relay};
 use crate::push::Push;
 use crate::reloads::Reloads;
 
@@ -88,6 +89,8 @@ pub(crate) struct Server {
     pub(crate) nodes: Arc<Nodes>,
     /// The other gateways on the store.
     pub(crate) relay: Arc<Relay>,
+    /// All gateways on the store, if others can share it.
+    cluster: Option<Arc<dyn ClusterView>>,
     /// Between the other channels and the sessions.
     routing: Arc<Routing>,
     /// Notifies browsers that are closed.
@@ -118,7 +121,8 @@ impl Server {
     pub(crate) fn new(
         (delivery, routing): (Arc<Delivery>, Arc<Routing>),
         (hub, push): (Arc<Hub>, Arc<Push>),
-        (counting, nodes, relay): (Arc<Counting>, Arc<Nodes>, Arc<Relay>),
+        (counting, nodes): (Arc<Counting>, Arc<Nodes>),
+        (relay, cluster): (Arc<Relay>, Option<Arc<dyn ClusterView>>),
         (tokens, front): (guard::Tokens, Front),
         reloads: Arc<Reloads>,
         address: SocketAddr,
@@ -143,6 +147,7 @@ impl Server {
             counting,
             nodes,
             relay,
+            cluster,
             stop: CancellationToken::new(),
         }
     }
@@ -203,6 +208,7 @@ impl Server {
             .merge(node::routes())
             .merge(logs::routes())
             .merge(security::routes())
+            .merge(cluster::routes())
             .merge(servers::routes())
             .merge(memory::routes())
             .merge(prompts::routes())

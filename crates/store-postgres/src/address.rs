@@ -8,6 +8,7 @@ use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
+use crate::tenant::Tenant;
 use crate::tls::Tls;
 
 /// How long the kernel waits for a sign of life: `keepalives_idle`, then three more every `keepalives_interval`.
@@ -24,6 +25,7 @@ pub struct Address {
     /// The host that took the last connection. It is asked first: another one may not answer at all.
     pub(crate) last: Arc<AtomicUsize>,
     pub(crate) tls: Tls,
+    pub(crate) tenant: Tenant,
     server: String,
 }
 
@@ -85,10 +87,27 @@ impl Address {
                 config.application_name("myclaw");
             }
         }
-        Ok(Self { configs, last: Arc::default(), tls, server })
+        Ok(Self { configs, last: Arc::default(), tls, tenant: Tenant::default(), server })
     }
 
-    /// The server and the database, for people.
+    /// The same, for the tables of the tenant with this name instead of those of `main`.
+    ///
+    /// # Errors
+    /// A sentence that says how names of tenants look.
+    pub fn of_tenant(mut self, name: &str) -> Result<Self, String> {
+        self.tenant = Tenant::new(name)?;
+        if !self.tenant.is_main() {
+            self.server = format!("{} (tenant {name})", self.server);
+        }
+        Ok(self)
+    }
+
+    /// The name of the tenant.
+    pub fn tenant(&self) -> &str {
+        self.tenant.name()
+    }
+
+    /// The server, the database, and the tenant if it is another one than `main`, for people.
     pub fn server(&self) -> &str {
         &self.server
     }

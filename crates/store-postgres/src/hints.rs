@@ -75,7 +75,7 @@ async fn receive(pool: Arc<Pool>, watches: Arc<Watches>) {
 async fn listen(pool: &Pool, watches: &Arc<Watches>) -> Result<(), Failure> {
     let watches = Arc::clone(watches);
     let (client, served) = pool.connect(move |payload| watches.wake(&queues(payload))).await?;
-    answer(client.batch_execute("LISTEN myclaw")).await?;
+    answer(client.batch_execute(&pool.tenant().statement("LISTEN myclaw"))).await?;
     // The connection stays open as long as the client does.
     drop(served.await);
     drop(client);

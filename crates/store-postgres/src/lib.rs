@@ -24,6 +24,7 @@ mod pool;
 mod read;
 mod schema;
 mod sessions;
+mod tenant;
 mod tls;
 mod write;
 
@@ -53,6 +54,9 @@ pub struct Options {
     pub poll: Duration,
     /// How long a session stays with its owner after the owner's death. It is renewed three times in that time.
     pub lease: Duration,
+    /// Whether the tables of another tenant than `main` are created if there are none. A name with a typing mistake would make
+    /// an empty tenant otherwise.
+    pub creates_tenant: bool,
     /// Another clock for the leases of records than that of the database, for tests: milliseconds since the Unix epoch.
     pub clock: Option<StoreClock>,
 }
@@ -64,6 +68,7 @@ impl Default for Options {
             connections: 8,
             poll: Duration::from_millis(750),
             lease: Duration::from_secs(15),
+            creates_tenant: false,
             clock: None,
         }
     }
@@ -111,6 +116,15 @@ impl PostgresStore {
     /// The database cannot be used.
     pub async fn now_ms(&self) -> Result<u64, StoreError> {
         read::now_ms(&self.pool).await
+    }
+
+    /// The names of the tenants whose tables the user of the address may use.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub async fn tenants(&self) -> Result<Vec<String>, StoreError> {
+        let tenants = schema::tenants(&self.pool).await;
+        tenants.map_err(|failure| failure.into_error(self.pool.server()))
     }
 
     /// The names of the records of a partition, in the order in which they entered.

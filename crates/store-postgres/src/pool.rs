@@ -1,6 +1,5 @@
 //! A few connections, which are made when they are needed and again when they broke.
 
-use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use tokio_postgres::{AsyncMessage, Client, Connection, Error, Row, Socket};
 use myclaw_store::StoreError;
 
 use crate::failure::Failure;
+use crate::tenant::Tenant;
 use crate::tls::Stream;
 use crate::{Address, Options};
 
@@ -36,6 +36,7 @@ type Connected = (Client, Connection<Socket, Stream>);
 pub(crate) struct Pool {
     address: Address,
     patience: Duration,
+    pub(crate) creates_tenant: bool,
     idle: Mutex<Vec<Client>>,
     places: Arc<Semaphore>,
 }
@@ -52,6 +53,7 @@ impl Pool {
         Self {
             address,
             patience: options.patience,
+            creates_tenant: options.creates_tenant,
             idle: Mutex::default(),
             places: Arc::new(Semaphore::new(options.connections.max(1))),
         }
@@ -60,6 +62,11 @@ impl Pool {
     /// The server and the database, for people.
     pub(crate) fn server(&self) -> &str {
         self.address.server()
+    }
+
+    /// Whose tables these are.
+    pub(crate) fn tenant(&self) -> &Tenant {
+        &self.address.tenant
     }
 
     /// The attempts of one call.
@@ -174,11 +181,35 @@ impl Lent {
     }
 }
 
-impl Deref for Lent {
-    type Target = Client;
+/// The calls of the client, about the tables of the tenant. Requests are sent in the order in which their futures are polled
+/// first.
+impl Lent {
+    pub(crate) async fn query_typed(
+        &self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<Row>, Error> {
+        self.client.query_typed(&self.pool.tenant().statement(sql), parameters).await
+    }
 
-    fn deref(&self) -> &Client {
-        &self.client
+    pub(crate) async fn query_typed_one(
+        &self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Row, Error> {
+        self.client.query_typed_one(&self.pool.tenant().statement(sql), parameters).await
+    }
+
+    pub(crate) async fn execute_typed(
+        &self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<u64, Error> {
+        self.client.execute_typed(&self.pool.tenant().statement(sql), parameters).await
+    }
+
+    pub(crate) async fn batch_execute(&self, sql: &str) -> Result<(), Error> {
+        self.client.batch_execute(&self.pool.tenant().statement(sql)).await
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use tokio_postgres::Client;
+use myclaw_files::tenants::MAIN;
+use tokio_postgres::types::Type;
 
 use myclaw_store::StoreError;
 
 use crate::failure::Failure;
-use crate::pool::{Pool, answer};
+use crate::pool::{Lent, Pool, answer};
+use crate::tenant::MAIN_SCHEMA;
 
 /// The steps from each format to the next. One that was released never changes; a new one goes at the end.
 const STEPS: [&str; 7] = [
@@ -21,7 +23,8 @@ const STEPS: [&str; 7] = [
 ];
 /// The newest format. An older program refuses a newer one.
 const FORMAT: i32 = STEPS.len() as i32;
-/// The lock under which tables are changed: `MyCl` in ASCII.
+/// The lock under which tables are changed: `MyCl` in ASCII. All tenants have the same, because the extension for searches is
+/// there once in a database.
 const LOCK: i64 = 0x4d79_436c;
 
 /// Creates the tables, or brings them to the newest format.
@@ -61,6 +64,9 @@ async fn attempt(pool: &Arc<Pool>) -> Result<i32, Failure> {
     }
     // Without the lock first: each start looks, and almost none finds something to do.
     let mut found = format_of(&client).await?;
+    if found == 0 && !pool.tenant().is_main() && !pool.creates_tenant {
+        return Err(no_tenant(pool, &client).await?);
+    }
     if found < FORMAT {
         answer(client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")).await?;
         let lock = format!("SELECT pg_advisory_xact_lock({LOCK})");
@@ -82,7 +88,7 @@ async fn attempt(pool: &Arc<Pool>) -> Result<i32, Failure> {
 }
 
 /// The format of the tables; 0 if there are none.
-async fn format_of(client: &Client) -> Result<i32, Failure> {
+async fn format_of(client: &Lent) -> Result<i32, Failure> {
     // Of the tables as they are now: `to_regclass` may answer from a cache of this connection.
     let sql = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'myclaw' AND tablename = 'format')";
     let exists: bool = answer(client.query_typed_one(sql, &[])).await?.try_get(0)?;
@@ -91,4 +97,31 @@ async fn format_of(client: &Client) -> Result<i32, Failure> {
     }
     let sql = "SELECT number FROM myclaw.format";
     Ok(answer(client.query_typed_one(sql, &[])).await?.try_get(0)?)
+}
+
+async fn no_tenant(pool: &Pool, client: &Lent) -> Result<Failure, Failure> {
+    let known = names(client).await?.join(", ");
+    let known = if known.is_empty() { "none" } else { &known };
+    Ok(Failure::lasting(format!(
+        "has no tenant {} (there is {known}); correct gateway.tenant, or create it with `myclaw store migrate`",
+        pool.tenant().name(),
+    )))
+}
+
+/// The names of the tenants whose tables can be used.
+pub(crate) async fn tenants(pool: &Arc<Pool>) -> Result<Vec<String>, Failure> {
+    let client = pool.get().await?;
+    let names = names(&client).await?;
+    client.give_back();
+    Ok(names)
+}
+
+async fn names(client: &Lent) -> Result<Vec<String>, Failure> {
+    let sql = "
+        SELECT coalesce(nullif(substr(schemaname, length($1) + 2), ''), $2) AS tenant FROM pg_tables
+        WHERE tablename = 'format' AND (schemaname = $1 OR starts_with(schemaname, $1 || '_'))
+            AND has_schema_privilege(schemaname, 'USAGE') ORDER BY tenant";
+    let rows = client.query_typed(sql, &[(&MAIN_SCHEMA, Type::TEXT), (&MAIN, Type::TEXT)]);
+    let rows = answer(rows).await?;
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }

@@ -1,14 +1,15 @@
 //! `myclaw cluster` and `myclaw store`, and the gateway on a database that several machines share.
 
+mod state;
+
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use myclaw_agent::{Home, SessionConfig, SessionOptions, Stores};
 use myclaw_cluster::{
     Address, Cluster, ClusterError, Copied, Node, Own, StateDirectory, Watch, address_of, as_store,
 };
 use myclaw_config::Config;
-use myclaw_delivery::ledger::waiting;
 use myclaw_delivery::sharing::Sharing;
 use myclaw_files::variables;
 use myclaw_gateway::{Gateway, GatewayError, MakeHost, Peer, Peers, Running};
@@ -22,17 +23,12 @@ use crate::args::{ClusterArgs, ClusterCommand, StoreArgs, StoreCommand};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::{find_home, load_session};
 use myclaw_front::memory::finish_forgetting_in;
-use myclaw_front::print::{Printer, columns, note};
-use myclaw_front::runtime;
+use myclaw_front::print::{Printer, note};
 
 /// How long a gateway tries to reach its database, at its start and in each call.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The same for a command that somebody waits for.
 const SHORT_PATIENCE: Duration = Duration::from_secs(3);
-/// How long a node may take to stop: it gives running turns ten seconds.
-const STOPS_WITHIN: Duration = Duration::from_secs(40);
-/// Between two looks whether it has.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// The database that this gateway shares with others, and its place among them.
 pub(crate) struct Shared {
@@ -78,7 +74,8 @@ impl Shared {
         let nodes = Cluster::nodes(Arc::clone(&store));
         let keys = nodes.keys().await.map_err(failed)?;
         let (list, others) = watch::channel(Vec::new());
-        let peers = Peers { key: GatewayToken::of(keys.of(&holder)), others };
+        let view = Arc::new(state::View::new(&self.cluster, Arc::clone(&store)));
+        let peers = Peers { key: GatewayToken::of(keys.of(&holder)), others, view };
         let running = Gateway::start_on(home, host, (as_store(&store), sharing), peers);
         let running = running.await?;
         say(&format!("sharing the database {} as {holder}", self.cluster.server()));
@@ -167,8 +164,8 @@ pub(crate) fn with_shared_keys(home: Home, config: &Config) -> Result<Home, CliE
 /// Runs one of the commands about nodes.
 pub(crate) fn run(args: &ClusterArgs) -> Result<(), CliError> {
     match &args.command {
-        ClusterCommand::Status { json } => status(*json),
-        ClusterCommand::Drain { node } => drain(node),
+        ClusterCommand::Status { json } => state::show(*json),
+        ClusterCommand::Drain { node } => state::drain(node),
     }
 }
 
@@ -176,7 +173,7 @@ pub(crate) fn run(args: &ClusterArgs) -> Result<(), CliError> {
 pub(crate) fn store(args: &StoreArgs) -> Result<(), CliError> {
     match &args.command {
         StoreCommand::Migrate => {
-            let cluster = opened()?;
+            let cluster = opened_by(Cluster::create)?;
             note(format_args!(
                 "myclaw: the tables in {} have the form of this version",
                 cluster.server()
@@ -185,7 +182,7 @@ pub(crate) fn store(args: &StoreArgs) -> Result<(), CliError> {
         }
         StoreCommand::Check { json } => check(*json),
         StoreCommand::Import { directory } => {
-            let cluster = opened()?;
+            let cluster = opened_by(Cluster::create)?;
             let home = find_home()?;
             let from = directory.as_deref().unwrap_or(home.paths.state_dir());
             let copied = cluster.import(&StateDirectory::at(from)).map_err(of)?;
@@ -218,13 +215,19 @@ fn say_copied(copied: Copied, to: &str) {
 
 /// The database, which the config must name.
 fn opened() -> Result<Cluster, CliError> {
+    opened_by(Cluster::open)
+}
+
+fn opened_by(
+    open: impl FnOnce(&Home, &Config, Address, Duration) -> Result<Cluster, ClusterError>,
+) -> Result<Cluster, CliError> {
     let session = load_session(find_home()?, &SessionOptions::default())?;
     let Some(address) = address(&session.home, &session.config)? else {
         let why = "the config names no database; set gateway.store, or MYCLAW_STORE_URL, to \
                    postgresql://user:password@host/database (docs/operate/cluster.md)";
         return Err(CliError::config(why));
     };
-    Cluster::open(&session.home, &session.config, address, SHORT_PATIENCE).map_err(of)
+    open(&session.home, &session.config, address, SHORT_PATIENCE).map_err(of)
 }
 
 fn address(home: &Home, config: &Config) -> Result<Option<Address>, CliError> {
@@ -237,104 +240,6 @@ fn of(error: ClusterError) -> CliError {
         ClusterError::Session(error) => error.into(),
         error => CliError::failure_of_class("store", error.to_string()),
     }
-}
-
-fn status(as_json: bool) -> Result<(), CliError> {
-    let cluster = opened()?;
-    let asking = async {
-        let store = cluster.store().await.map_err(of)?;
-        let waiting = waiting(as_store(&store)).await;
-        let waiting = waiting.map_err(|error| CliError::failure(error.to_string()))?;
-        let nodes = Cluster::nodes(store).all().await.map_err(|error| of(error.into()))?;
-        Ok::<_, CliError>((nodes, waiting))
-    };
-    let (nodes, waiting) = runtime::block_on(asking)??;
-    let lease_ms = u64::try_from(cluster.lease().as_millis()).unwrap_or(u64::MAX);
-    let is_alive = |node: &&myclaw_cluster::NodeState| node.silent_ms <= lease_ms;
-    let mut configs: Vec<&str> =
-        nodes.iter().filter(is_alive).map(|state| state.node.config.as_str()).collect();
-    configs.sort_unstable();
-    configs.dedup();
-    let mut printer = Printer::stdout();
-    if as_json {
-        printer.json(&json!({
-            "database": cluster.server(),
-            "nodes": nodes,
-            "configsDiffer": configs.len() > 1,
-            "openMessages": waiting.count,
-            "oldestOpenMs": waiting.oldest_ms,
-        }))?;
-        return printer.finish();
-    }
-    let oldest = match waiting.oldest_ms {
-        Some(age) => format!(", the oldest for {} s", age / 1_000),
-        None => String::new(),
-    };
-    printer.safe_lines([
-        format!("database    {}", cluster.server()),
-        format!("waiting     {} messages without an answer{oldest}", waiting.count),
-    ])?;
-    if nodes.is_empty() {
-        printer.line("no gateway shares it; start one with `myclaw gateway`")?;
-        return printer.finish();
-    }
-    let row = |state: &myclaw_cluster::NodeState| {
-        let held = |kind: &str| state.leases.get(kind).copied().unwrap_or(0).to_string();
-        let sign = match (is_alive(&state), state.node.is_draining) {
-            (true, false) => format!("{} s ago", state.silent_ms / 1_000),
-            (true, true) => "stopping".to_owned(),
-            (false, _) => format!("NO SIGN for {} s", state.silent_ms / 1_000),
-        };
-        let node = &state.node;
-        let [holder, version, address, config] =
-            [&node.holder, &node.version, &node.address, &node.config].map(Clone::clone);
-        vec![holder, version, address, config, sign, held("desk"), held("account")]
-    };
-    let titles = ["node", "version", "address", "config", "last sign", "sessions", "accounts"]
-        .map(str::to_owned);
-    let rows: Vec<Vec<String>> =
-        std::iter::once(titles.to_vec()).chain(nodes.iter().map(row)).collect();
-    printer.safe_lines(columns(&rows))?;
-    let listening = nodes.iter().filter(|state| !state.accounts.is_empty());
-    printer
-        .safe_lines(listening.map(|state| {
-            format!("{} listens on {}", state.node.holder, state.accounts.join(", "))
-        }))?;
-    if configs.len() > 1 {
-        printer.line("the configs of these machines differ; give all of them the same file")?;
-    }
-    printer.finish()
-}
-
-fn drain(name: &str) -> Result<(), CliError> {
-    let cluster = opened()?;
-    let draining = async {
-        let nodes = Cluster::nodes(cluster.store().await.map_err(of)?);
-        let asked = nodes.drain(name).await.map_err(|error| of(error.into()))?;
-        if asked.is_empty() {
-            let why = format!("no gateway has the name {name}; `myclaw cluster status` shows them");
-            return Err(CliError::failure_of_class("not_found", why));
-        }
-        let until = Instant::now() + STOPS_WITHIN;
-        loop {
-            let all = nodes.all().await.map_err(|error| of(error.into()))?;
-            if !all.iter().any(|state| asked.contains(&state.node.holder)) {
-                return Ok(asked);
-            }
-            if Instant::now() > until {
-                let why = format!(
-                    "{name} does not stop; if its process is gone, its sessions are free already, and it leaves the list \
-                     within a day"
-                );
-                return Err(CliError::failure(why));
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-    };
-    for holder in runtime::block_on(draining)?? {
-        note(format_args!("myclaw: {holder} has stopped"));
-    }
-    Ok(())
 }
 
 fn check(as_json: bool) -> Result<(), CliError> {

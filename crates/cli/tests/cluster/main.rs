@@ -35,6 +35,7 @@ mod side_files;
 mod stage;
 mod standby;
 mod surroundings;
+mod tenants;
 mod transfer;
 mod versions;
 #[path = "../gateway/web_socket.rs"]

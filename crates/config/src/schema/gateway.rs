@@ -6,12 +6,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 use ipnet::IpNet;
+use myclaw_files::tenants;
 use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 use super::HostEntry;
-use super::values::{self, NonBlankText};
+use super::values::{self, NonBlankText, TenantName};
 
 /// Port on which the gateway listens by default.
 const DEFAULT_PORT: u16 = 18_789;
@@ -61,6 +62,11 @@ pub struct GatewayConfig {
     #[serde(with = "values::optional_secret", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<values::SecretText>")]
     pub blobs: Option<SecretString>,
+    /// Whose records and sessions in the database of a cluster this gateway works with: lower-case letters, digits and
+    /// underscores. Several persons or teams can share a database that way.
+    #[serde(deserialize_with = "values::tenant")]
+    #[schemars(with = "TenantName")]
+    pub tenant: String,
     /// The name of this machine in the cluster, by default its host name. The other gateways reach one that listens on every
     /// address by it.
     #[serde(
@@ -87,6 +93,7 @@ impl Default for GatewayConfig {
             allowed_origins: Vec::new(),
             store: None,
             blobs: None,
+            tenant: tenants::MAIN.to_owned(),
             node: None,
             telemetry: None,
         }

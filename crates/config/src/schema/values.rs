@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU32;
 
+use myclaw_files::tenants;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error as _, MapAccess, Unexpected, Visitor};
@@ -244,13 +245,19 @@ fn is_base_url(text: &str) -> bool {
     !host.is_empty() && !rest.contains(|c: char| c.is_whitespace() || c == '#')
 }
 
+/// The name of a tenant.
+const TENANT: Format =
+    Format { pattern: tenants::PATTERN, expected: tenants::EXPECTED, accepts: tenants::is_name };
+
 /// Every shape that the schema uses.
-pub(crate) const FORMATS: [Format; 2] = [NON_BLANK, BASE_URL];
+pub(crate) const FORMATS: [Format; 3] = [NON_BLANK, BASE_URL, TENANT];
 
 /// Schema of a string that is not blank.
 pub(crate) struct NonBlankText;
 /// Schema of a base address.
 pub(crate) struct BaseUrl;
+/// Schema of the name of a tenant.
+pub(crate) struct TenantName;
 /// Schema of a secret: a plain string for editors, marked as something never to be shown.
 pub(crate) struct SecretText;
 
@@ -274,6 +281,7 @@ macro_rules! text_schema {
 
 text_schema!(NonBlankText, { "type": "string", "pattern": NON_BLANK.pattern });
 text_schema!(BaseUrl, { "type": "string", "format": "uri", "pattern": BASE_URL.pattern });
+text_schema!(TenantName, { "type": "string", "pattern": TENANT.pattern });
 text_schema!(SecretText, { "type": "string", "pattern": NON_BLANK.pattern, "writeOnly": true });
 
 fn text_of<'de, D: Deserializer<'de>>(
@@ -290,6 +298,10 @@ fn text_of<'de, D: Deserializer<'de>>(
 
 pub(super) fn non_blank<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     text_of(deserializer, &NON_BLANK)
+}
+
+pub(super) fn tenant<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    text_of(deserializer, &TENANT)
 }
 
 pub(super) fn optional_non_blank<'de, D: Deserializer<'de>>(

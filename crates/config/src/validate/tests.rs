@@ -32,7 +32,7 @@ fn full() -> Value {
         "messages": { "queue": { "mode": "steer-backlog", "debounceMs": 0, "cap": 1, "drop": "new" },
             "responsePrefix": "auto", "ackReaction": "x", "ackReactionScope": "all" },
         "gateway": {
-            "port": 1, "token": "t", "store": "postgresql://c:c@localhost/c", "blobs": "s3://b/p", "node": "n", "bind": "lan", "tls": { "cert": "~/c.pem", "key": "k.pem" }, "protectedLink": true,
+            "port": 1, "token": "t", "store": "postgresql://c:c@localhost/c", "blobs": "s3://b/p", "tenant": "t_1", "node": "n", "bind": "lan", "tls": { "cert": "~/c.pem", "key": "k.pem" }, "protectedLink": true,
             "trustedProxies": ["127.0.0.1", "10.0.0.0/8"], "allowedHosts": ["claw.example.org"],
             "allowedOrigins": ["https://home.example.org"],
             "telemetry": { "endpoint": "http://localhost:4318", "headers": { "mine": "k" }, "serviceName": "claw" },

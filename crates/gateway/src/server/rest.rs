@@ -260,6 +260,7 @@ impl Server {
             "seconds": self.begun.elapsed().as_secs(),
             "openMessages": self.delivery.open_count(),
             "sockets": super::MOST_SOCKETS - self.sockets.available_permits(),
+            "isShared": self.cluster.is_some(),
             "tokenFile": self.token_file(),
             "config": self.reloads.state(),
             "usage": self.counting.metrics.usage(),

@@ -69,6 +69,8 @@ const ROUTES: &[(&str, &str, Needs)] = &[
     ("GET", "/api/logs", Needs::See),
     // It says where a stranger would begin.
     ("GET", "/api/security", Needs::Own),
+    ("GET", "/api/cluster", Needs::Own),
+    ("POST", "/api/cluster/drain", Needs::Own),
     ("GET", "/api/mcp", Needs::See),
     ("POST", "/api/mcp/{server}/changes", Needs::Own),
     ("POST", "/api/mcp/{server}/approve", Needs::Own),

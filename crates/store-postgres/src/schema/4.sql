@@ -4,7 +4,12 @@ DO $$
 DECLARE place name;
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_trgm') THEN
-        CREATE EXTENSION pg_trgm WITH SCHEMA myclaw;
+        -- Where all tenants can use it, if that is allowed.
+        IF (SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = 'public') THEN
+            CREATE EXTENSION pg_trgm WITH SCHEMA public;
+        ELSE
+            CREATE EXTENSION pg_trgm WITH SCHEMA myclaw;
+        END IF;
     END IF;
     SELECT nspname INTO place FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
         WHERE extname = 'pg_trgm';

@@ -6,7 +6,7 @@ use futures_util::future::{join, join4, join5};
 use myclaw_store::{Claim, ClaimRequest, Commit, Partition, Record, RecordId, Refusal, StoreError};
 use tokio::time::timeout;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Error, Row};
 
 use super::{Done, Outcome, Task, Writers, sql, token};
 use crate::failure::{Failure, Kind};
@@ -84,7 +84,7 @@ impl<'w> Transaction<'w> {
     }
 
     /// Takes the lock and reads what the calls depend on, in one round trip.
-    async fn begin(&self, client: &Client) -> Result<Begun, Failure> {
+    async fn begin(&self, client: &Lent) -> Result<Begun, Failure> {
         let name = self.partition.as_str();
         let clock = self.writers.clock.as_ref().map(|clock| stored(clock()));
         let lock: [Parameter<'_>; 1] = [(&name, Type::TEXT)];
@@ -115,7 +115,7 @@ impl<'w> Transaction<'w> {
     }
 
     /// The records on which the calls depend.
-    async fn read(&self, client: &Client) -> Result<Vec<Row>, Error> {
+    async fn read(&self, client: &Lent) -> Result<Vec<Row>, Error> {
         let name = self.partition.as_str();
         if let [Task::Claim(request, _)] = self.tasks {
             let clock = self.writers.clock.as_ref().map(|clock| stored(clock()));
@@ -150,7 +150,7 @@ impl<'w> Transaction<'w> {
     /// The outcome of each call, and what has to be written for it.
     async fn decide(
         &self,
-        client: &Client,
+        client: &Lent,
         begun: Begun,
     ) -> Result<(Vec<Outcome>, Changes<'w>), Failure> {
         if let [Task::Claim(request, _)] = self.tasks {
@@ -256,7 +256,7 @@ async fn end(client: Lent) {
 }
 
 /// Reads the value of the record in a refusal.
-async fn complete(client: &Client, id: &RecordId, commit: &mut Commit) -> Result<(), Failure> {
+async fn complete(client: &Lent, id: &RecordId, commit: &mut Commit) -> Result<(), Failure> {
     let Commit::Refused(Refusal::Exists(refused) | Refusal::Changed { now: Some(refused), .. }) =
         commit
     else {
@@ -298,7 +298,7 @@ fn split_large<'p, 'i>(put: &'p [Put<'i>]) -> Option<(&'p [Put<'i>], &'p [Put<'i
     Some(put.split_at(at.max(1)))
 }
 
-async fn put_records(client: &Client, partition: &str, put: &[Put<'_>]) -> Result<u64, Error> {
+async fn put_records(client: &Lent, partition: &str, put: &[Put<'_>]) -> Result<u64, Error> {
     if put.is_empty() {
         return Ok(0);
     }
@@ -330,7 +330,7 @@ async fn put_records(client: &Client, partition: &str, put: &[Put<'_>]) -> Resul
 }
 
 async fn remove_records(
-    client: &Client,
+    client: &Lent,
     partition: &str,
     removed: &[&RecordId],
 ) -> Result<u64, Error> {
@@ -344,7 +344,7 @@ async fn remove_records(
 }
 
 async fn set_leases(
-    client: &Client,
+    client: &Lent,
     partition: &str,
     leases: &BTreeMap<RecordId, Lease>,
 ) -> Result<u64, Error> {
