@@ -1580,6 +1580,28 @@ const scenarios = {
     assert.deepEqual(page.foreign, []);
   },
 
+  // `crates/cli/tests/cluster/page.rs` starts it: the gateway is that of the node "one", and there is a node "two".
+  async cluster() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/status");
+    const gateways = page.getByRole("region", { name: "Gateways" });
+    const row = (name) => gateways.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
+    await row("one").getByText("ago").waitFor();
+    await row("two").getByText("ago").waitFor();
+    await check(page, "cluster");
+    await gateways.getByRole("button", { name: "Drain two" }).click();
+    const dialog = page.getByRole("dialog", { name: "Drain two?" });
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await gateways.getByRole("button", { name: "Drain two" }).click();
+    await check(page, "cluster-dialog");
+    await dialog.getByRole("button", { name: "Drain", exact: true }).click();
+    await row("two").waitFor({ state: "detached" });
+    await row("one").getByText("ago").waitFor();
+    assert.deepEqual(page.foreign, []);
+    assert.deepEqual(page.console_, []);
+  },
+
   async schedules() {
     const page = await open();
     await signIn(page, TOKEN, "/#/schedules");

@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { api } from "./api";
+import { Cluster } from "./cluster";
 import type { Connection } from "./connection";
 import { Ask } from "./parts";
 import type { Question } from "./protocol";
@@ -16,6 +17,7 @@ interface Status {
   seconds: number;
   openMessages: number;
   sockets: number;
+  isShared: boolean;
   stateDirectory: string;
 }
 
@@ -120,6 +122,7 @@ export function StatusPage({ connection, phase, onOpen }: { connection: Connecti
             <Ask question={question} onAnswer={(answer) => connection.request("approve", { id: question.id, ...answer })} />
           </div>
         ))}
+        {status?.isShared && <Cluster phase={phase} />}
         <Servers phase={phase} />
         <Security phase={phase} />
         <p class="muted">

@@ -26,6 +26,7 @@ mod fixture;
 mod keys;
 mod nodes;
 mod objects;
+mod page;
 mod proxy;
 mod refusals;
 mod relay;
