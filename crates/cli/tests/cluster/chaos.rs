@@ -91,6 +91,14 @@ fn a_lease_without_a_margin_is_noticed() {
     assert_noticed(Rewrite::new(lease, shorter), Fault::CutOff, "without a lease");
 }
 
+/// A message to a chat counts as not sent yet while it is being sent.
+#[test]
+fn a_message_to_a_chat_that_is_sent_again_is_noticed() {
+    let sending = r#""state":"sending","attempt":1"#;
+    let broken = Rewrite::new(sending, r#""state":"queued""#);
+    assert_noticed(broken, Fault::LateSend, "times at Telegram");
+}
+
 /// Runs with a broken safeguard, and with the fault that shows it.
 fn assert_noticed(broken: Rewrite, fault: Fault, expected: &str) {
     let mut noticed = Vec::new();

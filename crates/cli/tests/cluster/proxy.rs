@@ -18,6 +18,8 @@ pub(crate) enum Mark {
     Append,
     /// A transaction about messages that only the holder of a desk may make.
     Answer,
+    /// That a message to a chat is sent, after it was.
+    Sent,
 }
 
 impl Mark {
@@ -28,6 +30,7 @@ impl Mark {
             Self::Commit => &[b"Q\0\0\0\x0bCOMMIT\0"],
             Self::Append => &[b"WITH moved AS"],
             Self::Answer => &[b"incoming", b"desk"],
+            Self::Sent => &[b"outgoing", b"\"state\":\"sent\"", b"\"channel\":\"telegram\""],
         }
     }
 }

@@ -53,13 +53,16 @@ pub(crate) enum Fault {
     AtCommit,
     /// What it writes is held up until another node has taken its session, and arrives then.
     Late(Mark),
+    /// A message to a chat is sent, and what its sender writes about that is held up until another node has the account.
+    LateSend,
 }
 
-pub(crate) const FAULTS: [Fault; 10] = [
+pub(crate) const FAULTS: [Fault; 11] = [
     Fault::Kill,
     Fault::Late(Mark::Append),
     Fault::AtCommit,
     Fault::CutOff,
+    Fault::LateSend,
     Fault::Late(Mark::Answer),
     Fault::Pause,
     Fault::Break,
@@ -189,6 +192,7 @@ impl<'s> Scene<'s> {
                 self.proxies.iter().for_each(Proxy::release);
             }
             Fault::Late(mark) => self.hold_up(mark, at, clients),
+            Fault::LateSend => self.hold_up_send(),
         }
     }
 
@@ -214,6 +218,20 @@ impl<'s> Scene<'s> {
         proxy.release();
         clients.is_quiet.store(false, Ordering::SeqCst);
         self.stage.is_slow.store(false, Ordering::SeqCst);
+    }
+
+    /// Whoever sends the next message to a chat is cut off before it can say so.
+    fn hold_up_send(&self) {
+        for proxy in &self.proxies {
+            proxy.await_requests(&[Mark::Sent], &[Fate::Hold]);
+        }
+        let is_held = |proxy: &&Proxy| proxy.waiting() == 0;
+        let is_sent = within(PREPARED, || self.proxies.iter().any(|proxy| is_held(&proxy)));
+        // The others go on.
+        self.proxies.iter().filter(|proxy| !is_held(proxy)).for_each(Proxy::release);
+        eprintln!("held up behind a message to a chat: {is_sent}");
+        thread::sleep(TOO_LONG + TOO_LONG);
+        self.proxies.iter().for_each(Proxy::release);
     }
 
     /// Waits until the model is not asked any more.
