@@ -55,12 +55,14 @@ impl<'a> Changes<'a> {
 
     /// What is in the config is tried, repaired with `wrong` and with `right`, and removed.
     fn repaired_and_removed(self, wrong: Option<&Value>, right: &Value, found: &str) {
+        let is_it = |said: &str| said.ends_with(found);
         let (status, tried) = self.ask("test", &json!({}));
-        assert_eq!((status, tried["found"].as_str()), (200, Some(found)), "{tried}");
+        assert!(status == 200 && tried["found"].as_str().is_some_and(is_it), "{tried}");
         if let Some(wrong) = wrong {
             self.refused("repair", wrong);
         }
-        assert_eq!(self.taken("repair", right), found);
+        let said = self.taken("repair", right);
+        assert!(is_it(&said), "{said}");
         let (status, removed) = self.ask("remove", &json!({}));
         assert_eq!((status, &removed["inForce"]), (200, &json!(true)), "{removed}");
         self.gateway.channels(|state| state["channels"] == json!([]));
@@ -177,7 +179,8 @@ fn irc_is_repaired_and_removed() {
     let bench = Bench::new(answering("fine"));
     server.configure(&bench, |_| {});
     let host = |host: &str| json!({"values": {"host": host}});
-    let found = bench.probed("irc");
+    // The gateway that runs has the nickname already.
+    let found = bench.probed("irc").replace("claw", "");
     repaired_from_a_file(&bench, "irc", (&host("127.0.0.9"), &host("127.0.0.1"), &found));
 }
 
@@ -208,7 +211,7 @@ fn webhooks_and_sockets_have_no_vendor_and_are_removed_too() {
         (
             "webhook",
             "mine",
-            json!({"values": {"url": "http://127.0.0.1:9/answers"}, "secrets": {"secret": SECRET}}),
+            json!({"values": {"url": format!("{}/answers", bench.bot.url())}, "secrets": {"secret": SECRET}}),
         ),
         ("socket", "", json!({})),
     ] {

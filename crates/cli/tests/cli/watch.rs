@@ -184,8 +184,8 @@ fn a_turn_whose_program_was_killed_is_not_on_the_list() {
 
 /// The marks of turns in the state directory.
 fn marks(home: &TempHome) -> Vec<std::path::PathBuf> {
-    let listing = std::fs::read_dir(home.state_directory().join("turns")).unwrap();
-    listing.map(|found| found.unwrap().path()).collect()
+    let listing = std::fs::read_dir(home.state_directory().join("turns")).expect("the marks");
+    listing.filter_map(Result::ok).map(|found| found.path()).collect()
 }
 
 #[test]
@@ -193,9 +193,9 @@ fn a_look_at_what_works_touches_no_other_session() {
     let (home, _server) = home_of_two();
     home.write_in_workspace("go", "");
     run(&home, &["run", "--session", "idle", "slow"]).assert_code(0);
-    std::fs::remove_file(home.workspace().join("go")).unwrap();
+    std::fs::remove_file(home.workspace().join("go")).expect("a file");
     // Whoever looks at this session fails.
-    std::fs::create_dir(home.transcript_path("idle").with_extension("lock")).unwrap();
+    std::fs::create_dir(home.transcript_path("idle").with_extension("lock")).expect("a file");
     let works = working(&home);
     let watch = RunningChild::spawn(&mut myclaw(&home, &["sessions", "watch", "--json"]));
     line_of(&watch, "works", "until test -e go");
@@ -210,8 +210,8 @@ fn a_look_at_what_works_touches_no_other_session() {
     let left = marks(&home);
     assert_eq!(left.len(), 1, "{left:?}");
     let hour = std::time::Duration::from_secs(3_600);
-    let mark = std::fs::File::options().write(true).open(&left[0]).unwrap();
-    mark.set_modified(std::time::SystemTime::now() - hour).unwrap();
+    let mark = std::fs::File::options().write(true).open(&left[0]).expect("a file");
+    mark.set_modified(std::time::SystemTime::now() - hour).expect("a file");
     said(&home, &["sessions", "watch", "--once"]);
     assert_eq!(marks(&home), [""; 0].map(std::path::PathBuf::from));
 }

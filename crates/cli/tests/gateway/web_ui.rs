@@ -1,6 +1,6 @@
 //! The page, in a real browser.
 //!
-//! `tests/third-party/web-ui.mjs` drives Chromium, and `web-ui-firefox.mjs` Firefox for a short while. `MYCLAW_PLAYWRIGHT` and `MYCLAW_AXE` name the directories of two
+//! `tests/third-party/web-ui.mjs` drives Chromium, and `web-ui-firefox.mjs` Firefox through what one does in a day. `MYCLAW_PLAYWRIGHT` and `MYCLAW_AXE` name the directories of two
 //! installed packages; `scripts/test` installs them and sets the variables. Without them these tests say that they were
 //! skipped. `MYCLAW_SCREENSHOTS` names a directory for pictures of what was seen.
 
