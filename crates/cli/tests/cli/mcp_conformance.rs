@@ -25,7 +25,9 @@ fn the_client_conforms_to_the_revisions_of_the_protocol() {
     for revision in ["2025-11-25", "2026-07-28"] {
         let home = TempHome::new();
         let mut node = Command::new("node");
-        node.arg("--import").arg(third_party("conformance-on-node-20.mjs"));
+        for module in ["conformance-on-node-20.mjs", "conformance-in-turn.mjs"] {
+            node.arg("--import").arg(third_party(module));
+        }
         node.arg(package.join("dist/index.js")).args(["client", "--requirements", revision]);
         node.arg("--command").arg(format!("python3 {}", client.display()));
         node.arg("--expected-failures").arg(third_party("mcp-conformance-baseline.yml"));
