@@ -8,9 +8,9 @@ use std::time::Duration;
 use myclaw_llm::outside::plain_name;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::ToolDefinition;
+use crate::changes::Subscriptions;
 use crate::elicitation::{Answers, Begun, Declined, Questions};
 use crate::exchange::{Exchange, Request};
 use crate::failure::{Failure, Kind};
@@ -30,8 +30,6 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 const PROBE_LIMIT: Duration = Duration::from_secs(5);
 /// The same behind HTTP, where a server answers something if it is not busy.
 const HTTP_PROBE_LIMIT: Duration = Duration::from_secs(15);
-/// How long a server may say what changes.
-const LISTEN_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Most pages of a list, and most tools.
 const MAX_PAGES: usize = 1_000;
 const MAX_TOOLS: usize = 2_000;
@@ -94,8 +92,8 @@ pub(crate) struct Connection {
     pub(crate) server: String,
     /// What it offers besides tools.
     offers: Vec<Offer>,
-    /// The request by which a server without sessions says what changes.
-    _listening: Option<AbortOnDropHandle<()>>,
+    /// What it was asked to say of changes.
+    pub(crate) subscriptions: Subscriptions,
 }
 
 enum Transport {
@@ -213,10 +211,10 @@ impl Connection {
     }
 
     fn new(transport: Transport, agreed: Agreed) -> Self {
-        let Agreed { revision, server, tells_changes, offers } = agreed;
-        let is_told = revision.is_stateless() && tells_changes;
-        let _listening = is_told.then(|| listen(transport.exchange()));
-        Self { transport, revision, server, offers, _listening }
+        let Agreed { revision, server, abilities, offers } = agreed;
+        let stateless = Some(transport.exchange()).filter(|_| revision.is_stateless());
+        let subscriptions = Subscriptions::new(&abilities, stateless);
+        Self { transport, revision, server, offers, subscriptions }
     }
 
     /// Whether it has a list of these.
@@ -229,9 +227,9 @@ impl Connection {
         self.transport.exchange().ended()
     }
 
-    /// Whether the server has said that its list of tools is another one.
-    pub(crate) fn take_list_change(&self) -> bool {
-        self.transport.exchange().take_list_change()
+    /// Its requests.
+    pub(crate) fn exchange(&self) -> &Arc<Exchange> {
+        self.transport.exchange()
     }
 
     /// All tools that the server lists, page by page.
@@ -395,7 +393,7 @@ fn client() -> Value {
 }
 
 /// What each request of the revision without sessions says of the client.
-fn meta(asks: bool) -> Value {
+pub(crate) fn meta(asks: bool) -> Value {
     let abilities = if asks { abilities() } else { json!({}) };
     json!({META_VERSION: STATELESS, META_CLIENT: client(), META_CAPABILITIES: abilities})
 }
@@ -410,34 +408,19 @@ struct Agreed {
     revision: Revision,
     /// What it calls itself.
     server: String,
-    /// Whether it says when its list of tools changes.
-    tells_changes: bool,
+    /// What it says that it can do.
+    abilities: Value,
     /// What it has besides tools.
     offers: Vec<Offer>,
 }
 
 impl Agreed {
     fn new(revision: Revision, info: &Value, abilities: &Value) -> Self {
-        let tells_changes = abilities["tools"]["listChanged"] == true;
         let has = |name: &str| abilities.get(name).is_some_and(Value::is_object);
         let known = [(Offer::Resources, "resources"), (Offer::Prompts, "prompts")].into_iter();
         let offers = known.filter(|(_, name)| has(name)).map(|(offer, _)| offer).collect();
-        Self { revision, server: name_of(info), tells_changes, offers }
+        Self { revision, server: name_of(info), abilities: abilities.clone(), offers }
     }
-}
-
-/// Asks a server without sessions to say when its list of tools changes; the exchange notes that it does. If this ends, the list
-/// is still asked for from time to time.
-fn listen(exchange: &Arc<Exchange>) -> AbortOnDropHandle<()> {
-    let exchange = Arc::clone(exchange);
-    AbortOnDropHandle::new(tokio::spawn(async move {
-        let wanted = json!({"notifications": {"toolsListChanged": true}, "_meta": meta(false)});
-        let params = wanted.as_object().cloned().unwrap_or_default();
-        let request = Request::new("subscriptions/listen", params, LISTEN_LIMIT);
-        if let Err(failure) = exchange.ask(request).await {
-            tracing::debug!(%failure, "an MCP server does not say what changes");
-        }
-    }))
 }
 
 /// What is agreed with a server that speaks the revision without sessions.

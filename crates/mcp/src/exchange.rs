@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::changes::Changes;
 use crate::elicitation::{Answers, Begun};
 use crate::failure::{Failure, Kind};
 use crate::lines::{Line, QUOTED};
@@ -88,6 +89,8 @@ impl Outgoing {
 pub(crate) struct Exchange {
     state: Mutex<State>,
     outgoing: mpsc::Sender<Outgoing>,
+    /// What the server has said that has changed.
+    pub(crate) changes: Changes,
 }
 
 #[derive(Default)]
@@ -97,7 +100,6 @@ struct State {
     /// Why there are no more answers.
     ended: Option<Failure>,
     stray_bytes: u64,
-    list_has_changed: bool,
 }
 
 type Answer = Result<Value, Failure>;
@@ -124,17 +126,13 @@ impl Exchange {
     /// An exchange, and the messages for the server.
     pub(crate) fn new() -> (Arc<Self>, mpsc::Receiver<Outgoing>) {
         let (outgoing, queue) = mpsc::channel(QUEUE);
-        (Arc::new(Self { state: Mutex::default(), outgoing }), queue)
+        let (state, changes) = Default::default();
+        (Arc::new(Self { state, outgoing, changes }), queue)
     }
 
     /// Why there are no more answers, once that is so.
     pub(crate) fn ended(&self) -> Option<Failure> {
         self.state.lock().ended.clone()
-    }
-
-    /// Whether the server has said since the last question that its list of tools is another one.
-    pub(crate) fn take_list_change(&self) -> bool {
-        std::mem::take(&mut self.state.lock().list_has_changed)
     }
 
     /// Asks, and waits for the answer. Dropped before the end, the request is cancelled.
@@ -324,9 +322,7 @@ impl Exchange {
         match (method, id) {
             (Some(method), Some(id)) => self.reply(method, id, &message["params"]),
             (Some("notifications/progress"), None) => self.note_progress(&message["params"]),
-            (Some("notifications/tools/list_changed"), None) => {
-                self.state.lock().list_has_changed = true;
-            }
+            (Some(method), None) => self.changes.take(method, &message["params"]),
             (None, Some(id)) => {
                 let id = id.as_u64().or_else(|| id.as_str()?.parse().ok());
                 let waiting = id.and_then(|id| self.state.lock().waiting.remove(&id));

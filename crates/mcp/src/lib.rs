@@ -19,7 +19,9 @@
 //! | `exchange` | requests that wait for their answers |
 //! | `connection` | the handshake of each revision, the list of tools, calls |
 //! | `elicitation` | what a server asks the user in the middle of a call |
+//! | `changes` | what a server says that changes: its lists, and resources that were read |
 //! | `offers` | resources and prompts, which people ask for by name |
+//! | `watched` | resources that sessions have read, and which of them have changed since |
 //! | `server` | one server of a process: started when it is needed, ended when it is idle, with pauses after failures |
 //! | `outcome` | the result of a call for a model |
 //! | `serve` | the other side: MyClaw as a server |
@@ -29,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod approved;
+mod changes;
 mod connection;
 mod definition;
 mod elicitation;
@@ -47,6 +50,7 @@ pub mod serve;
 mod server;
 mod spec;
 mod tool;
+mod watched;
 
 pub use approved::{Approved, ApprovedStore, Difference};
 pub use connection::{Listing, Revision};
@@ -55,6 +59,7 @@ pub use elicitation::{Asked, Asker, Begun, Elicitation, Field, Reply, Wants};
 pub use failure::Failure;
 pub use finder::offered_tools;
 pub use log::{remove_server_log, server_log};
+pub use offers::Names;
 pub use script::{SCRIPT, ScriptAnswer, call_from_script};
 pub use server::{Server, Servers};
 pub use spec::{

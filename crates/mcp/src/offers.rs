@@ -32,6 +32,9 @@ fn list_of(offer: Offer) -> (&'static str, &'static str, &'static str) {
     }
 }
 
+/// The addresses of resources, and the names of prompts.
+pub type Names = (Vec<String>, Vec<String>);
+
 /// A prompt as a server lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListedPrompt {
@@ -66,11 +69,24 @@ impl Connection {
         Ok(entries)
     }
 
+    /// The names of its resources and of its prompts.
+    ///
+    /// # Errors
+    /// The server answers for neither.
+    pub(crate) async fn all_names(&self) -> Result<Names, Failure> {
+        match (self.names(Offer::Resources).await, self.names(Offer::Prompts).await) {
+            (Err(failure), Err(_)) => Err(failure),
+            (resources, prompts) => {
+                Ok((resources.unwrap_or_default(), prompts.unwrap_or_default()))
+            }
+        }
+    }
+
     /// The names in a list.
     ///
     /// # Errors
     /// The server refuses, or does not answer.
-    pub(crate) async fn names(&self, offer: Offer) -> Result<Vec<String>, Failure> {
+    async fn names(&self, offer: Offer) -> Result<Vec<String>, Failure> {
         let (_, _, name) = list_of(offer);
         let entries = self.entries(offer).await?;
         let names = entries.iter().filter_map(|entry| entry[name].as_str());

@@ -1,31 +1,35 @@
 //! One server of a process, for all its sessions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use myclaw_engine::Tool;
+use myclaw_llm::outside::visible;
 use myclaw_llm::{ContentBlock, HttpProvider};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::connection::{CallWatch, Called, Connection, Listing, Offer, Revision};
+use crate::connection::{CallWatch, Called, Connection, Listing, Revision};
 use crate::elicitation::Asker;
 use crate::exchange::Request;
 use crate::failure::{Failure, Kind};
 use crate::log::ServerLog;
-use crate::offers::{prompt_content, resource_content};
+use crate::offers::{Names, prompt_content, resource_content};
 use crate::spec::ServerPlace;
 use crate::tool::RemoteTool;
+use crate::watched::Watched;
 use crate::{Approved, ServerSpec, ToolDefinition};
 
 /// How often an open server is looked at, at least.
 const LOOK: Duration = Duration::from_secs(30);
 /// A list of tools that is older is asked for again: not every server says when its list changes.
 const LIST_AGE: Duration = Duration::from_secs(300);
+/// How long somebody who types waits for the names of resources and prompts.
+const NAMES_LIMIT: Duration = Duration::from_secs(2);
 /// The pause after a failed start, which doubles with each further one.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
@@ -66,6 +70,18 @@ impl Servers {
             .or_insert_with(|| Arc::new(Instance::new(&spec.name, directory)));
         Server { spec: Arc::new(spec), instance: Arc::clone(instance) }
     }
+
+    /// The resources that a session has read and that have changed since, as their servers say: the names of the servers, and
+    /// the addresses. Each is given once, and again only if the session has read it again.
+    pub fn take_changed(&self, session: &str) -> Vec<(String, String)> {
+        let mut changed = Vec::new();
+        for server in self.known.lock().values() {
+            let addresses = server.watched.take_changed(session);
+            changed.extend(addresses.into_iter().map(|uri| (server.name.clone(), uri)));
+        }
+        changed.sort_unstable();
+        changed
+    }
 }
 
 /// A server as a run knows it. Its program runs while it is needed.
@@ -83,6 +99,7 @@ struct Instance {
     slot: tokio::sync::Mutex<Slot>,
     calls: AtomicUsize,
     last_used: Mutex<Instant>,
+    watched: Arc<Watched>,
 }
 
 #[derive(Default)]
@@ -100,6 +117,8 @@ struct Open {
     connection: Connection,
     /// And when that was asked for.
     listing: Mutex<(Arc<Listing>, Instant)>,
+    /// The names of its resources and prompts, and when they were asked for.
+    names: Mutex<Option<(Names, Instant)>>,
 }
 
 impl Instance {
@@ -110,6 +129,7 @@ impl Instance {
             slot: tokio::sync::Mutex::default(),
             calls: AtomicUsize::new(0),
             last_used: Mutex::new(Instant::now()),
+            watched: Arc::default(),
         }
     }
 }
@@ -133,9 +153,18 @@ impl Server {
         let open = self.open(None).await?;
         let connection = &open.connection;
         let mut listing = connection.list().await?;
+        let mut offered = HashSet::new();
+        let (name, problems) = (self.name(), &mut listing.problems);
+        listing.tools.retain(|tool| {
+            let is_alone = offered.insert(tool.offered_name(name));
+            if !is_alone {
+                let tool = visible(&tool.name);
+                problems.push(format!("the tool {tool} would have the name of another one"));
+            }
+            is_alone
+        });
         // They are for completion; without them everything works.
-        listing.resources = connection.names(Offer::Resources).await.unwrap_or_default();
-        listing.prompts = connection.names(Offer::Prompts).await.unwrap_or_default();
+        (listing.resources, listing.prompts) = connection.all_names().await.unwrap_or_default();
         Ok((listing, connection.revision.clone(), connection.server.clone()))
     }
 
@@ -150,13 +179,38 @@ impl Server {
         RemoteTool::all_of(self, approved, is_wanted, asker)
     }
 
-    /// What a model is shown of a resource, marked as text of the server. Starts the server.
+    /// The names of its resources and prompts, if it runs and says them soon. It is asked again once it has said that a list
+    /// has changed, or after a while.
+    pub async fn names(&self) -> Option<Names> {
+        let open = self.instance.slot.try_lock().ok()?.open.clone()?;
+        let has_changed = open.connection.exchange().changes.take_of_names();
+        if !has_changed
+            && let Some((names, asked_at)) = &*open.names.lock()
+            && asked_at.elapsed() < LIST_AGE
+        {
+            return Some(names.clone());
+        }
+        let _using = Using::new(&self.instance);
+        let names = timeout(NAMES_LIMIT, open.connection.all_names()).await.ok()?.ok();
+        open.names.lock().clone_from(&names.clone().map(|names| (names, Instant::now())));
+        names
+    }
+
+    /// What a model is shown of a resource, marked as text of the server. Starts the server, which then says when the resource
+    /// changes, if it can.
     ///
     /// # Errors
     /// It does not start, or refuses.
-    pub async fn resource(&self, uri: &str) -> Result<Vec<ContentBlock>, Failure> {
-        let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
-        let result = self.fetch("resources/read", params).await?;
+    pub async fn resource(&self, session: &str, uri: &str) -> Result<Vec<ContentBlock>, Failure> {
+        let _using = Using::new(&self.instance);
+        let watched = &self.instance.watched;
+        watched.begin(session, uri);
+        let reading = async {
+            self.open(None).await?.connection.follow(watched).await;
+            let params = Map::from_iter([("uri".to_owned(), json!(uri))]);
+            self.fetch("resources/read", params).await
+        };
+        let result = reading.await.inspect_err(|_| watched.end(session, uri))?;
         Ok(resource_content(self.name(), uri, &result))
     }
 
@@ -231,7 +285,7 @@ impl Server {
             open = self.open(Some(before)) => open?,
         };
         let is_old = open.listing.lock().1.elapsed() > LIST_AGE;
-        if open.connection.take_list_change() || is_old {
+        if open.connection.exchange().changes.take_of_tools() || is_old {
             let listing = open.connection.list().await?;
             *open.listing.lock() = (Arc::new(listing), Instant::now());
         }
@@ -285,6 +339,7 @@ impl Server {
                 (slot.failures, slot.pause) = (0, None);
                 slot.open = Some(Arc::clone(&open));
                 self.instance.attend(self.spec.idle_limit);
+                self.instance.follow_again(&open);
                 Ok(open)
             }
             Err(mut failure) => {
@@ -304,11 +359,20 @@ impl Server {
     async fn start(&self, before: Option<&Revision>) -> Result<Open, Failure> {
         let connection = Connection::open(&self.spec.place, &self.instance.log, before).await?;
         let listing = connection.list().await?;
-        Ok(Open { connection, listing: Mutex::new((Arc::new(listing), Instant::now())) })
+        let listing = Mutex::new((Arc::new(listing), Instant::now()));
+        Ok(Open { connection, listing, names: Mutex::default() })
     }
 }
 
 impl Instance {
+    /// Has a server that was started again say what changes of the resources that were read from it before.
+    fn follow_again(&self, open: &Arc<Open>) {
+        if !self.watched.addresses().is_empty() {
+            let (open, watched) = (Arc::clone(open), Arc::clone(&self.watched));
+            tokio::spawn(async move { open.connection.follow(&watched).await });
+        }
+    }
+
     /// Ends the program once it has been idle.
     fn attend(self: &Arc<Self>, idle_limit: Duration) {
         let this = Arc::downgrade(self);

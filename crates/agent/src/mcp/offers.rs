@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use myclaw_llm::{ContentBlock, TextContent};
+use tokio::runtime::Handle;
 
 use super::ConfiguredServer;
 use crate::blocking::blocking;
@@ -32,9 +33,28 @@ impl SessionConfig {
         &self,
         content: Vec<ContentBlock>,
     ) -> Result<(Vec<ContentBlock>, Vec<String>), AgentError> {
+        let (mut content, mut problems, changed) = self.server_texts(content).await?;
+        if let Some(changed) = changed {
+            content.push(ContentBlock::text(format!("[{changed}]")));
+            problems.push(changed);
+        }
+        Ok((content, problems))
+    }
+
+    /// The message, what is wrong with resources, and which of those that the session has read have changed since.
+    async fn server_texts(
+        &self,
+        content: Vec<ContentBlock>,
+    ) -> Result<(Vec<ContentBlock>, Vec<String>, Option<String>), AgentError> {
         let texts = || content.iter().filter_map(own_text);
+        let mut changed = self.home.mcp.take_changed(&self.session_key.to_string());
+        // What is read again now needs no word.
+        changed.retain(|(name, uri)| {
+            !texts().any(|text| mentions(&text).contains(&(name.as_str(), uri.as_str())))
+        });
+        let changed = changed_words(&changed);
         if !texts().any(|text| text.starts_with('/') || !mentions(&text).is_empty()) {
-            return Ok((content, Vec::new()));
+            return Ok((content, Vec::new(), changed));
         }
         let session = self.clone();
         let servers = blocking(move || session.mcp_servers()).await?;
@@ -61,7 +81,7 @@ impl SessionConfig {
                 }
             }
         }
-        Ok((made, problems))
+        Ok((made, problems, changed))
     }
 
     /// The same, with what is wrong as a note for the model.
@@ -72,8 +92,13 @@ impl SessionConfig {
         &self,
         content: Vec<ContentBlock>,
     ) -> Result<Vec<ContentBlock>, AgentError> {
-        let (mut content, problems) = self.with_server_texts(content).await?;
-        content.extend(problems.iter().map(|problem| ContentBlock::text(format!("[{problem}]"))));
+        let (mut content, problems, changed) = self.server_texts(content).await?;
+        content.extend(
+            problems
+                .iter()
+                .chain(&changed)
+                .map(|problem| ContentBlock::text(format!("[{problem}]"))),
+        );
         Ok(content)
     }
 
@@ -84,14 +109,17 @@ impl SessionConfig {
             && prompt_in(line, &self.mcp_servers()).is_some()
     }
 
-    /// What a user may write, by the lists that the servers had when they were approved: `server:uri` or `server:prompt`. Blocks.
+    /// What a user may write, `server:uri` or `server:prompt`: by the lists of servers that run, and of others by those that they
+    /// had when they were approved. Blocks, also for the answers of servers, and must not be called by a task.
     pub fn server_offers(&self, kind: OfferKind) -> Vec<String> {
         let mut names = Vec::new();
         for server in self.mcp_servers().iter().filter(|server| server.config.is_enabled()) {
             let Ok(Some(approved)) = server.approved() else { continue };
+            let (resources, prompts) =
+                server.names().unwrap_or((approved.resources, approved.prompts));
             let offered = match kind {
-                OfferKind::Resources => approved.resources,
-                OfferKind::Prompts => approved.prompts,
+                OfferKind::Resources => resources,
+                OfferKind::Prompts => prompts,
             };
             names.extend(offered.iter().map(|name| format!("{}:{name}", server.name)));
         }
@@ -100,6 +128,12 @@ impl SessionConfig {
 }
 
 impl ConfiguredServer {
+    /// The names of its resources and prompts, if it runs. Blocks.
+    fn names(&self) -> Option<(Vec<String>, Vec<String>)> {
+        let (server, runtime) = (self.server().ok()?, Handle::try_current().ok()?);
+        runtime.block_on(server.names())
+    }
+
     async fn resource(&self, uri: &str) -> Result<Vec<ContentBlock>, AgentError> {
         self.check_approved().await?;
         let what = |error: &dyn std::fmt::Display| {
@@ -109,7 +143,8 @@ impl ConfiguredServer {
             );
             AgentError::new(FailureClass::Mcp, why)
         };
-        self.server()?.resource(uri).await.map_err(|failure| what(&failure))
+        let session = self.session.session_key.to_string();
+        self.server()?.resource(&session, uri).await.map_err(|failure| what(&failure))
     }
 
     async fn prompt(&self, name: &str, arguments: &str) -> Result<Vec<ContentBlock>, AgentError> {
@@ -140,6 +175,17 @@ impl ConfiguredServer {
             )),
         }
     }
+}
+
+/// What is said about resources that have changed.
+fn changed_words(changed: &[(String, String)]) -> Option<String> {
+    let names: Vec<String> = changed.iter().map(|(name, uri)| format!("@{name}:{uri}")).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "changed since this session has read it: {}. A message that names it brings the new contents",
+            names.join(", ")
+        )
+    })
 }
 
 /// What a block says in words of its writer, without what others have written in it.

@@ -398,6 +398,34 @@ fn a_server_of_the_editor_is_approved_with_a_command_and_called() {
     client.finish();
 }
 
+/// What the owner has set up comes before what an editor passes under the same name.
+#[test]
+fn a_server_of_the_editor_does_not_take_the_place_of_one_of_the_config() {
+    let call = Reply::anthropic().tool_call("call_1", "faults__variable", json!({"text": "WHOSE"}));
+    let script = Script::from([call, Reply::anthropic().text("Done.")]);
+    let server = ModelServer::spawn_blocking_thread(script);
+    let home = TempHome::new();
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    let (mut entry, _) = mcp_server(&home, "sessions");
+    let passed = json!([{
+        "name": "Faults", "command": entry["command"], "args": entry["args"],
+        "env": [{"name": "WHOSE", "value": "of the editor"}],
+    }]);
+    entry["env"] = json!({"WHOSE": "of the owner"});
+    config["mcp"]["servers"]["faults"] = entry;
+    home.write_config(&config);
+    let mut approve = home.command(env!("CARGO_BIN_EXE_myclaw"));
+    RunningChild::run(approve.args(["mcp", "approve", "faults", "--yes"])).assert_code(0);
+    let file = home.write("projects/one/file", "");
+    let mut client = Client::introduced(&home);
+    let opened = json!({"cwd": file.parent().unwrap(), "mcpServers": passed});
+    let answer = client.request("session/new", &opened);
+    client.converse(answer["result"]["sessionId"].as_str().unwrap(), "go on");
+    let read = server.last_request().json().to_string();
+    assert!(read.contains("value: of the owner"), "{read}");
+    client.finish();
+}
+
 #[test]
 fn sessions_of_one_program_share_the_program_of_a_server() {
     let call = || Reply::anthropic().tool_call("call_1", "faults__pid", json!({}));

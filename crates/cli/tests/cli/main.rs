@@ -60,6 +60,7 @@ mod mcp_forms;
 mod mcp_http;
 mod mcp_login;
 mod mcp_named;
+mod mcp_names;
 mod mcp_others;
 mod mcp_project;
 mod mcp_serve;

@@ -55,7 +55,7 @@ pub(crate) fn results(server: &ModelServer) -> Vec<String> {
 }
 
 /// The tools of a request.
-fn tools_of(server: &ModelServer, request: usize) -> Vec<String> {
+pub(crate) fn tools_of(server: &ModelServer, request: usize) -> Vec<String> {
     let tools = server.requests()[request].json()["tools"].as_array().cloned().unwrap_or_default();
     tools.iter().map(|tool| tool["name"].as_str().unwrap_or_default().to_owned()).collect()
 }
@@ -70,7 +70,7 @@ fn a_server_that_was_added_and_approved_answers_calls_marked_as_text_from_outsid
     let words = ["mcp", "add", "faults", "--yes", "--", "python3", &script, "sessions"];
     let added = run(&home, &words);
     added.assert_code(0);
-    for shown in ["faults 1, revision 2025-11-25, 18 tools", "faults__echo", "approved"] {
+    for shown in ["faults 1, revision 2025-11-25, 20 tools", "faults__echo", "approved"] {
         assert!(added.stdout().contains(shown), "{shown}: {}", added.stdout());
     }
     run(&home, &["run", "go on"]).assert_code(0);
@@ -82,7 +82,7 @@ fn a_server_that_was_added_and_approved_answers_calls_marked_as_text_from_outsid
     let read = last_message(&server);
     assert!(read.contains("echo: hello") && read.contains("They are data"), "{read}");
     let listed = run(&home, &["mcp", "list"]);
-    assert!(listed.stdout().contains("18 tools"), "{}", listed.stdout());
+    assert!(listed.stdout().contains("20 tools"), "{}", listed.stdout());
     let shown = run(&home, &["mcp", "tools", "faults"]);
     assert!(shown.stdout().contains("- text (string)"), "{}", shown.stdout());
     let removed = run(&home, &["mcp", "remove", "faults"]);
@@ -447,5 +447,5 @@ fn the_chat_lists_servers_and_approves_exactly_what_it_has_shown() {
     fs::write(&tools, "[]").unwrap();
     ask(&mut terminal, &again, "approved; the agent has the tools");
     ask(&mut terminal, "/mcp tools faults", "Says the text again");
-    ask(&mut terminal, "/mcp", "18 tools");
+    ask(&mut terminal, "/mcp", "20 tools");
 }

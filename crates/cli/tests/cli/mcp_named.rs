@@ -1,15 +1,28 @@
 //! Resources and prompts of MCP servers, which people name in messages.
 
-use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome};
+use myclaw_testkit::{
+    McpHttpServer, ModelServer, Reply, RunningChild, Script, TempHome, WireFormat,
+};
 use serde_json::{Value, json};
 
 use crate::mcp::{approve, calls, home_of};
 use crate::screen::{ask, chat, leave};
-use crate::{myclaw, run};
+use crate::{last_message, myclaw, run};
 
 /// A home with an approved server, and a model that says that it is done, `turns` times.
 fn home(mode: &str, turns: usize) -> (TempHome, ModelServer) {
     let replies: Vec<Reply> = (0..turns).map(|_| Reply::anthropic().text("Done.")).collect();
+    let server = ModelServer::spawn_blocking_thread(Script::from(replies));
+    let (home, _) = home_of(&server, mode, |_| {});
+    approve(&home);
+    (home, server)
+}
+
+/// The same with a model that calls `tool` with the text in its second answer.
+fn home_with_call(mode: &str, tool: &str, text: &str) -> (TempHome, ModelServer) {
+    let call = Reply::anthropic().tool_call("call_1", tool, json!({"text": text}));
+    let done = || Reply::anthropic().text("Done.");
+    let replies = vec![done(), call, done(), done(), done(), done()];
     let server = ModelServer::spawn_blocking_thread(Script::from(replies));
     let (home, _) = home_of(&server, mode, |_| {});
     approve(&home);
@@ -115,4 +128,102 @@ fn a_program_names_them_over_rpc() {
     child.wait_for_stdout("Done.");
     assert!(said(&server)[0].ends_with("Review the branch main because: speed"));
     let _ = child;
+}
+
+/// The server says so twice, to the session that has read it and to no other. Nothing but a message of the user begins a turn.
+#[test]
+fn a_resource_that_changes_is_told_once_and_read_again_when_it_is_named() {
+    for mode in ["sessions", "stateless"] {
+        let (home, server) = home_with_call(mode, "faults__edit", "Buy bread.");
+        let mut terminal = chat(&home);
+        ask(&mut terminal, "read @faults:notes://today", "Done.");
+        assert!(said(&server)[1].contains("Buy milk."), "{mode}: {:?}", said(&server));
+        ask(&mut terminal, "edit it", "Done.");
+        assert_eq!(server.requests().len(), 3, "{mode}");
+        let words = "changed since this session has read it: @faults:notes://today";
+        ask(&mut terminal, "and now?", words);
+        let heard = said(&server);
+        assert_eq!(heard.len(), 2, "{mode}: {heard:?}");
+        assert!(heard[1].starts_with(&format!("[{words}.")), "{mode}: {heard:?}");
+        ask(&mut terminal, "and then?", "Done.");
+        assert_eq!(said(&server), ["and then?"], "{mode}");
+        ask(&mut terminal, "again @faults:notes://today", "Done.");
+        let read = said(&server);
+        assert_eq!(read.len(), 2, "{mode}: {read:?}");
+        assert!(read[1].contains("Buy bread."), "{mode}: {read:?}");
+        assert_eq!(server.requests().len(), 6, "{mode}");
+        leave(&mut terminal);
+    }
+}
+
+/// A resource that is named again in the very message needs no word, and one that cannot be read is not watched.
+#[test]
+fn a_changed_resource_that_the_message_names_is_read_without_a_word() {
+    let (home, server) = home_with_call("stateless", "faults__edit", "Buy bread.");
+    let mut terminal = chat(&home);
+    ask(&mut terminal, "read @faults:notes://today, @faults:notes://none", "cannot be read");
+    ask(&mut terminal, "edit it", "Done.");
+    ask(&mut terminal, "again @faults:notes://today", "Done.");
+    let read = said(&server);
+    assert_eq!(read.len(), 2, "{read:?}");
+    assert!(read[1].contains("Buy bread."), "{read:?}");
+    leave(&mut terminal);
+}
+
+/// The word of a server without a session comes on a connection of its own, at any time.
+#[test]
+fn a_resource_behind_an_address_that_changes_is_told() {
+    let arguments = json!({"call": "faults__edit", "arguments": {"text": "Buy bread."}});
+    let call = Reply::anthropic().tool_call("call_1", "mcp__tools", arguments);
+    let done = || Reply::anthropic().text("Done.");
+    let replies: Vec<Reply> = [done(), call].into_iter().chain((0..30).map(|_| done())).collect();
+    let server = ModelServer::spawn_blocking_thread(Script::from(replies));
+    let home = TempHome::new();
+    let remote = McpHttpServer::start(&home, "noting");
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    config["mcp"]["servers"]["faults"] = json!({"url": format!("{}/mcp", remote.url)});
+    home.write_config(&config);
+    approve(&home);
+    let mut terminal = chat(&home);
+    ask(&mut terminal, "read @faults:notes://today", "Done.");
+    ask(&mut terminal, "edit it", "Done.");
+    let is_told = (0..25).any(|_| {
+        ask(&mut terminal, "and now?", "Done.");
+        said(&server).iter().any(|text| text.contains("@faults:notes://today"))
+    });
+    assert!(is_told, "{:?}", remote.requests());
+    ask(&mut terminal, "again @faults:notes://today", "Done.");
+    assert!(said(&server)[1].contains("Buy bread."), "{:?}", said(&server));
+    leave(&mut terminal);
+}
+
+#[test]
+fn tab_offers_what_a_server_that_runs_says_that_it_has_now() {
+    for mode in ["sessions", "stateless"] {
+        let (home, server) = home_with_call(mode, "faults__grow", "later");
+        let mut terminal = chat(&home);
+        // It runs, and has been asked for its names.
+        ask(&mut terminal, "read @faults:notes://today", "Done.");
+        terminal.send("read @faults:notes://to\t");
+        terminal.expect("read @faults:notes://today");
+        terminal.send("\r");
+        terminal.expect("Done.");
+        terminal.expect("You: ");
+        assert!(last_message(&server).contains("grown"), "{mode}");
+        terminal.send("read @faults:notes://la\t");
+        terminal.expect("read @faults:notes://later");
+        terminal.send("\r");
+        terminal.expect("Done.");
+        terminal.expect("You: ");
+        terminal.send("/faults:la\t");
+        terminal.expect("/faults:later");
+        terminal.send(" main\r");
+        terminal.expect("Done.");
+        assert!(
+            said(&server)[0].ends_with("Review the branch main"),
+            "{mode}: {:?}",
+            said(&server)
+        );
+        leave(&mut terminal);
+    }
 }

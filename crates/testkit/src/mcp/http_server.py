@@ -3,7 +3,8 @@
 
 Modes: sessions (2025-11-25), stateless (2026-07-28 only), old (the transport of 2024-11-05), busy (stateless, and answers the
 first request too late), agreeing (busy, and answers `initialize` with its revision), closing (stateless, and closes the
-connection of the first request of each method: of the list of tools in the middle of the answer). The second argument is a file: each
+connection of the first request of each method: of the list of tools in the middle of the answer), noting (stateless, with a
+resource that the tool edit changes). The second argument is a file: each
 request becomes a line of JSON in it. The third is JSON: if it is not empty, the server wants a login, and its authorization
 server, which has the same address, has these faults. The first line of the output is the port.
 """
@@ -20,13 +21,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 MODE, LOG, OAUTH = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 BUSY, AGREES = MODE in ("busy", "agreeing"), MODE == "agreeing"
 CLOSES = MODE == "closing"
-MODE = "stateless" if BUSY or CLOSES else MODE
+NOTES = MODE == "noting"
+MODE = "stateless" if BUSY or CLOSES or NOTES else MODE
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
 REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
 BROKEN = {"type": "object", "properties": {"region": {"type": "array", "x-mcp-header": "Region"}}}
 NAMES = ["echo", "json", "count", "cut", "cut_for_ever", "html", "five", "forget", "away", "nearby", "unauthorized", "forbidden",
-         "flood", "silent", "other", "empty", "half", "change", "revoke", "revoke_all"]
+         "flood", "silent", "other", "empty", "half", "change", "revoke", "revoke_all", "edit"]
 TOOLS = [{"name": name, "description": "Does " + name, "inputSchema": TEXT} for name in NAMES]
 TOOLS += [{"name": name, "description": "Does " + name, "inputSchema": NUMBER} for name in ["slow", "huge", "huge_stream"]]
 TOOLS += [{"name": "region", "description": "Says its header", "inputSchema": REGION},
@@ -36,7 +38,9 @@ WELL_KNOWN = "/.well-known/oauth-"
 codes, access, refresh = {}, set(), set()
 lock = threading.Lock()
 sessions, streams, kept, closed = set(), {}, {}, set()
-state = {"made": 0, "count": 0, "changed": False, "delayed": False}
+state = {"made": 0, "count": 0, "changed": False, "delayed": False, "note": "Buy milk."}
+# Held while the note is changed.
+edits = threading.Condition()
 
 
 def text(words, **more):
@@ -243,6 +247,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.plain(400, {"jsonrpc": "2.0", "id": body.get("id"), "error": {"code": -32020, "message": "the headers do not fit"}})
         if "id" not in body:
             return self.plain(202)
+        if NOTES and body["method"] == "subscriptions/listen":
+            return self.tell(body)
         if body["method"] == "tools/call" and hasattr(self, "do_" + body["params"]["name"]):
             arguments = body["params"].get("arguments", {})
             return getattr(self, "do_" + body["params"]["name"])(body, arguments)
@@ -272,10 +278,15 @@ class Handler(BaseHTTPRequestHandler):
             version = "2024-11-05" if MODE == "old" else "2025-11-25"
             result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "remote", "version": "1"}}
         elif method == "server/discover" and MODE == "stateless":
-            result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+            able = {"tools": {}, "resources": {"subscribe": True}} if NOTES else {"tools": {}}
+            result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": able,
                       "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "remote", "version": "2"}}}
         elif method == "tools/list":
             result = {"tools": TOOLS}
+        elif NOTES and method == "resources/list":
+            result = {"resources": [{"uri": "notes://today", "name": "today"}]}
+        elif NOTES and method == "resources/read":
+            result = {"contents": [{"uri": params["uri"], "text": state["note"]}]}
         elif method == "tools/call":
             words = params.get("arguments", {}).get("text", "")
             if params["name"] == "count":
@@ -295,6 +306,27 @@ class Handler(BaseHTTPRequestHandler):
         if result is None:
             return {"jsonrpc": "2.0", "id": body["id"], "error": {"code": -32601, "message": "Method not found"}}
         return {"jsonrpc": "2.0", "id": body["id"], "result": result}
+
+    def tell(self, body):
+        """Says what changes, until the client hangs up."""
+        about = {"_meta": {"io.modelcontextprotocol/subscriptionId": body["id"]}}
+        wanted, said = body["params"]["notifications"], state["note"]
+        self.stream()
+        self.event({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {**about, "notifications": wanted}})
+        with edits:
+            while True:
+                if said != state["note"] and "notes://today" in wanted.get("resourceSubscriptions", []):
+                    said = state["note"]
+                    self.event({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {**about, "uri": "notes://today"}})
+                self.wfile.write(b": alive\n\n")
+                self.wfile.flush()
+                edits.wait(0.2)
+
+    def do_edit(self, body, arguments):
+        with edits:
+            state["note"] = arguments["text"]
+            edits.notify_all()
+        self.plain(200, self.answer(body))
 
     def do_slow(self, body, arguments):
         self.stream()
