@@ -138,7 +138,7 @@ impl SessionConfig {
         });
         let tools = move || approved_tools(&session.mcp_servers(), asker.as_ref());
         let tools = blocking(tools).await?;
-        let offered = tools.into_iter().filter(|tool| permissions.offers(&tool.schema().name));
+        let offered = tools.into_iter().filter(|tool| permissions.offers(tool.name()));
         let scripts = self.config.mcp_code_mode(&self.agent.id).then(script::script_places);
         Ok(offered_tools(offered.collect(), scripts))
     }
@@ -152,7 +152,7 @@ fn approved_tools(
     let mut tools = Vec::new();
     for server in servers.iter().filter(|server| server.config.is_enabled()) {
         let store = server.session.home.approved_servers();
-        let approved = match store.load(&server.name, &server.identity()) {
+        let approved = match store.outline(&server.name, &server.identity()) {
             Ok(Some(approved)) => approved,
             Ok(None) => continue,
             Err(error) => {

@@ -20,6 +20,11 @@ pub trait Tool: Send + Sync {
     /// before anything else reads them.
     fn schema(&self) -> &ToolSchema;
 
+    /// Its name, for those who do not need the rest of the schema.
+    fn name(&self) -> &str {
+        &self.schema().name
+    }
+
     /// What the tool is. Without a declaration it counts as one that can do everything.
     fn declaration(&self) -> ToolDeclaration {
         ToolDeclaration::UNKNOWN

@@ -6,8 +6,11 @@
 use std::io;
 use std::sync::Arc;
 
-use myclaw_files::{Documents, Durability};
+use myclaw_files::{Document, Documents, Durability};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::ToolDefinition;
 
@@ -29,6 +32,51 @@ pub struct Approved {
     /// The names of its prompts at that time, for completion.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prompts: Vec<String>,
+}
+
+/// What a run needs of an approval before a tool is called. What is said about each tool is read when it is needed: a run has
+/// the tools of all servers, and makes calls of few.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Outline {
+    server: String,
+    identity: String,
+    pub(crate) revision: String,
+    pub(crate) tools: Vec<Sketch>,
+}
+
+/// An approved tool, of which only the name is known yet.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "Box<RawValue>")]
+pub(crate) struct Sketch {
+    pub(crate) name: String,
+    whole: Box<RawValue>,
+}
+
+impl TryFrom<Box<RawValue>> for Sketch {
+    type Error = serde_json::Error;
+
+    fn try_from(whole: Box<RawValue>) -> Result<Self, Self::Error> {
+        #[derive(Deserialize)]
+        struct Named {
+            name: String,
+        }
+        let Named { name } = serde_json::from_str(whole.get())?;
+        Ok(Self { name, whole })
+    }
+}
+
+impl Sketch {
+    /// All that was approved of the tool. One that cannot be read is none that a server could list, so it is not called.
+    pub(crate) fn definition(&self) -> ToolDefinition {
+        serde_json::from_str(self.whole.get()).unwrap_or_else(|_| ToolDefinition {
+            name: self.name.clone(),
+            title: None,
+            description: String::new(),
+            input_schema: Value::Null,
+            output_schema: None,
+            annotations: None,
+        })
+    }
 }
 
 /// How what a server lists differs from what was approved. Tools are named as the server names them.
@@ -85,12 +133,24 @@ impl ApprovedStore {
     /// # Errors
     /// It cannot be read, or is damaged.
     pub fn load(&self, server: &str, identity: &str) -> io::Result<Option<Approved>> {
-        let Some(document) = self.0.read(&document_name(server, identity))? else {
-            return Ok(None);
-        };
-        let approved: Approved = serde_json::from_str(&document.text).map_err(io::Error::other)?;
-        let is_it = approved.server == server && approved.identity == identity;
-        Ok(Some(approved).filter(|_| is_it))
+        let approved: Option<Approved> = self.read(server, identity)?;
+        Ok(approved.filter(|it| it.server == server && it.identity == identity))
+    }
+
+    /// The same without what is said about each tool. Blocks.
+    ///
+    /// # Errors
+    /// As of [`load`](Self::load).
+    pub fn outline(&self, server: &str, identity: &str) -> io::Result<Option<Outline>> {
+        let outline: Option<Outline> = self.read(server, identity)?;
+        Ok(outline.filter(|it| it.server == server && it.identity == identity))
+    }
+
+    fn read<T: DeserializeOwned>(&self, server: &str, identity: &str) -> io::Result<Option<T>> {
+        let document = self.0.read(&document_name(server, identity))?;
+        let parse =
+            |document: Document| serde_json::from_str(&document.text).map_err(io::Error::other);
+        document.map(parse).transpose()
     }
 
     /// Keeps what was approved. Blocks.

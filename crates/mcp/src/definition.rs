@@ -80,16 +80,7 @@ impl ToolDefinition {
     /// The name that a model knows it by: `server__tool`, with the characters that all providers take. A name that had to be
     /// changed ends with digits that belong to it alone, so that no two tools of a server share one.
     pub fn offered_name(&self, server: &str) -> String {
-        let is_plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
-        let plain: String =
-            self.name.chars().map(|char| if is_plain(char) { char } else { '_' }).collect();
-        let room = MAX_NAME.saturating_sub(server.len() + SEPARATOR.len());
-        if plain == self.name && plain.len() <= room {
-            return format!("{server}{SEPARATOR}{plain}");
-        }
-        let digits = hex(digest(&SHA256, self.name.as_bytes()).as_ref());
-        let kept = &plain[..plain.len().min(room.saturating_sub(NAME_DIGITS + 1))];
-        format!("{server}{SEPARATOR}{kept}_{}", &digits[..NAME_DIGITS])
+        offered_name(server, &self.name)
     }
 
     /// What a model is shown of it.
@@ -119,6 +110,19 @@ impl ToolDefinition {
         }
         Value::Object(schema)
     }
+}
+
+/// The name that a model knows a tool by.
+pub(crate) fn offered_name(server: &str, tool: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
+    let plain: String = tool.chars().map(|char| if is_plain(char) { char } else { '_' }).collect();
+    let room = MAX_NAME.saturating_sub(server.len() + SEPARATOR.len());
+    if plain == tool && plain.len() <= room {
+        return format!("{server}{SEPARATOR}{plain}");
+    }
+    let digits = hex(digest(&SHA256, tool.as_bytes()).as_ref());
+    let kept = &plain[..plain.len().min(room.saturating_sub(NAME_DIGITS + 1))];
+    format!("{server}{SEPARATOR}{kept}_{}", &digits[..NAME_DIGITS])
 }
 
 /// The value with the keys of all its objects in order.

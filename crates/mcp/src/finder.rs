@@ -82,8 +82,9 @@ pub fn offered_tools(
         let ToolSchema { name, description, parameters } = tool.schema();
         name.len() + description.len() + parameters.to_string().len()
     };
-    let bytes: usize = tools.iter().map(size).sum();
-    if tools.len() <= MAX_TOOLS && bytes <= MAX_TOKENS * BYTES_PER_TOKEN {
+    // What is said about many tools is not even read.
+    let are_few = tools.len() <= MAX_TOOLS;
+    if are_few && tools.iter().map(size).sum::<usize>() <= MAX_TOKENS * BYTES_PER_TOKEN {
         return tools;
     }
     vec![Arc::new(Finder::new(tools))]
@@ -100,7 +101,7 @@ impl Finder {
         let mut names = String::new();
         let mut left_out = 0;
         for tool in &tools {
-            let name = &tool.schema().name;
+            let name = tool.name();
             if names.len() + name.len() > NAMES_BYTES {
                 left_out += 1;
                 continue;
@@ -251,10 +252,9 @@ impl Tool for Finder {
 
     fn stands_for(&self, arguments: &Map<String, Value>) -> Option<Result<MeantCall, String>> {
         let name = arguments.get("call")?.as_str()?.trim();
-        let is_it = |tool: &&Arc<dyn Tool>| tool.schema().name == name;
+        let is_it = |tool: &&Arc<dyn Tool>| tool.name() == name;
         let Some(tool) = self.tools.iter().find(is_it) else {
-            let mut names: Vec<&str> =
-                self.tools.iter().map(|tool| tool.schema().name.as_str()).collect();
+            let mut names: Vec<&str> = self.tools.iter().map(|tool| tool.name()).collect();
             names.sort_by(|one, other| {
                 strsim::jaro_winkler(other, name).total_cmp(&strsim::jaro_winkler(one, name))
             });

@@ -52,7 +52,7 @@ mod spec;
 mod tool;
 mod watched;
 
-pub use approved::{Approved, ApprovedStore, Difference};
+pub use approved::{Approved, ApprovedStore, Difference, Outline};
 pub use connection::{Listing, Revision};
 pub use definition::{FINDER, ToolDefinition};
 pub use elicitation::{Asked, Asker, Begun, Elicitation, Field, Reply, Wants};

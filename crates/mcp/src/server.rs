@@ -22,7 +22,7 @@ use crate::offers::{Names, prompt_content, resource_content};
 use crate::spec::ServerPlace;
 use crate::tool::RemoteTool;
 use crate::watched::Watched;
-use crate::{Approved, ServerSpec, ToolDefinition};
+use crate::{Outline, ServerSpec, ToolDefinition};
 
 /// How often an open server is looked at, at least.
 const LOOK: Duration = Duration::from_secs(30);
@@ -172,7 +172,7 @@ impl Server {
     /// the user what the server wants to know in the middle of a call.
     pub fn tools(
         &self,
-        approved: Approved,
+        approved: Outline,
         is_wanted: &dyn Fn(&str) -> bool,
         asker: Option<&Arc<dyn Asker>>,
     ) -> Vec<Arc<dyn Tool>> {

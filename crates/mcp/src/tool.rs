@@ -1,7 +1,7 @@
 //! A tool of a server.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
@@ -12,10 +12,12 @@ use myclaw_llm::{ToolCall, ToolSchema};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::approved::Sketch;
 use crate::connection::{CallWatch, Called, Revision};
+use crate::definition::offered_name;
 use crate::elicitation::{Answers as _, Ask, Asked, Asker, Begun, Questions, Reply};
 use crate::failure::{Failure, Kind};
-use crate::{Approved, Server, ToolDefinition, outcome};
+use crate::{Outline, Server, ToolDefinition, outcome};
 
 /// Nothing is known of what such a tool can do.
 const DECLARATION: ToolDeclaration = ToolDeclaration {
@@ -35,39 +37,57 @@ const READING: ToolDeclaration = ToolDeclaration {
 
 /// A tool of a server, as it was approved.
 pub(crate) struct RemoteTool {
-    schema: ToolSchema,
-    definition: ToolDefinition,
+    name: String,
+    sketch: Sketch,
+    known: OnceLock<Known>,
     revision: Revision,
     server: Server,
     asker: Option<Arc<dyn Asker>>,
+}
+
+/// All that was approved of it.
+struct Known {
+    schema: ToolSchema,
+    definition: ToolDefinition,
 }
 
 impl RemoteTool {
     /// The approved tools of a server that `is_wanted` keeps, by the names that the server gives them.
     pub(crate) fn all_of(
         server: &Server,
-        approved: Approved,
+        approved: Outline,
         is_wanted: &dyn Fn(&str) -> bool,
         asker: Option<&Arc<dyn Asker>>,
     ) -> Vec<Arc<dyn Tool>> {
         let revision = Revision::new(approved.revision);
         let wanted = approved.tools.into_iter().filter(|tool| is_wanted(&tool.name));
-        let made = wanted.map(|definition| {
-            let schema = definition.schema(server.name());
+        let made = wanted.map(|sketch| {
+            let (name, known) = (offered_name(server.name(), &sketch.name), OnceLock::new());
             let (revision, server, asker) = (revision.clone(), server.clone(), asker.cloned());
-            Arc::new(Self { schema, definition, revision, server, asker }) as Arc<dyn Tool>
+            Arc::new(Self { name, sketch, known, revision, server, asker }) as Arc<dyn Tool>
         });
         made.collect()
+    }
+
+    fn known(&self) -> &Known {
+        self.known.get_or_init(|| {
+            let definition = self.sketch.definition();
+            Known { schema: definition.schema(self.server.name()), definition }
+        })
     }
 }
 
 impl Tool for RemoteTool {
     fn schema(&self) -> &ToolSchema {
-        &self.schema
+        &self.known().schema
+    }
+
+    fn name(&self) -> &str {
+        &self.name
     }
 
     fn declaration(&self) -> ToolDeclaration {
-        match self.definition.is_read_only() {
+        match self.known().definition.is_read_only() {
             true => READING,
             false => DECLARATION,
         }
@@ -146,7 +166,7 @@ impl RemoteTool {
         };
         let (cancel, on_progress) = (&invocation.cancel, &on_progress);
         let watch = CallWatch { cancel, on_progress, questions, round };
-        let what = (&self.definition, &self.revision);
+        let what = (&self.known().definition, &self.revision);
         let called = self.server.call(what, invocation.call.arguments.as_map(), &watch).await;
         // The call was aborted, or the server has answered, ended or given up meanwhile.
         if watch.questions.is_asking.load(Ordering::Relaxed)

@@ -73,9 +73,14 @@ fn session(agent: Option<&str>) -> Result<SessionConfig, CliError> {
 }
 
 fn find(agent: Option<&str>, name: &str) -> Result<ConfiguredServer, CliError> {
-    let servers = session(agent)?.mcp_servers();
+    let session = session(agent)?;
+    let servers = session.mcp_servers();
     let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
-    servers.into_iter().find(|server| server.name == name).ok_or_else(|| unknown(name, &names))
+    servers.into_iter().find(|server| server.name == name).ok_or_else(|| {
+        // The name may be that of a server in a file which does not count yet.
+        project::remark(&session);
+        unknown(name, &names)
+    })
 }
 
 fn list(agent: Option<&str>, as_json: bool) -> Result<(), CliError> {

@@ -62,7 +62,9 @@ fn the_servers_of_a_project_count_while_its_file_is_as_it_was_approved() {
     let listed = project.run(&["mcp", "list"]);
     assert!(listed.stderr().contains(".mcp.json was not approved"), "{}", listed.stderr());
     assert!(!listed.stdout().contains("faults"), "{}", listed.stdout());
-    project.run(&["mcp", "approve", "faults", "--yes"]).assert_code(2);
+    let early = project.run(&["mcp", "approve", "faults", "--yes"]);
+    early.assert_code(2);
+    assert!(early.stderr().contains(".mcp.json was not approved"), "{}", early.stderr());
     // Without a terminal nobody says yes.
     let asked = project.run(&["mcp", "approve"]);
     assert!(asked.stdout().contains("server.py") && asked.stdout().contains("not approved;"));
