@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolDefinition;
-use crate::changes::Subscriptions;
 use crate::elicitation::{Answers, Begun, Declined, Questions};
 use crate::exchange::{Exchange, Request};
 use crate::failure::{Failure, Kind};
@@ -18,6 +17,8 @@ use crate::http::{Http, parameter_headers, parameter_values};
 use crate::log::ServerLog;
 use crate::process::Process;
 use crate::spec::{Address, PrepareProgram, ServerPlace};
+use crate::subscriptions::Subscriptions;
+use crate::watched::Watched;
 
 /// The revision without sessions: the version and what the client can do are in each request.
 pub(crate) const STATELESS: &str = "2026-07-28";
@@ -93,7 +94,7 @@ pub(crate) struct Connection {
     /// What it offers besides tools.
     offers: Vec<Offer>,
     /// What it was asked to say of changes.
-    pub(crate) subscriptions: Subscriptions,
+    subscriptions: Subscriptions,
 }
 
 enum Transport {
@@ -200,7 +201,10 @@ impl Connection {
         }
         match failure.kind {
             Kind::Status(400 | 404 | 405) => {
-                let Ok(http) = Http::old(address.clone()).await else { return Err(failure) };
+                let http = Http::old(address.clone()).await.map_err(|why| match why.kind {
+                    Kind::Refused => why,
+                    _ => failure,
+                })?;
                 let agreed =
                     initialize(http.exchange(), &|revision| http.speak(Some(revision))).await?;
                 Ok(Self::new(Transport::Http(http), agreed))
@@ -212,8 +216,8 @@ impl Connection {
 
     fn new(transport: Transport, agreed: Agreed) -> Self {
         let Agreed { revision, server, abilities, offers } = agreed;
-        let stateless = Some(transport.exchange()).filter(|_| revision.is_stateless());
-        let subscriptions = Subscriptions::new(&abilities, stateless);
+        let meta = revision.is_stateless().then(|| meta(false));
+        let subscriptions = Subscriptions::new(&abilities, meta, transport.exchange());
         Self { transport, revision, server, offers, subscriptions }
     }
 
@@ -225,6 +229,11 @@ impl Connection {
     /// Why the connection has ended, once it has.
     pub(crate) fn ended(&self) -> Option<Failure> {
         self.transport.exchange().ended()
+    }
+
+    /// Has the server say when one of the resources in `watched` changes, and no other.
+    pub(crate) async fn follow(&self, watched: &Arc<Watched>) {
+        self.subscriptions.follow(self.exchange(), watched).await;
     }
 
     /// Its requests.
@@ -393,7 +402,7 @@ fn client() -> Value {
 }
 
 /// What each request of the revision without sessions says of the client.
-pub(crate) fn meta(asks: bool) -> Value {
+fn meta(asks: bool) -> Value {
     let abilities = if asks { abilities() } else { json!({}) };
     json!({META_VERSION: STATELESS, META_CLIENT: client(), META_CAPABILITIES: abilities})
 }

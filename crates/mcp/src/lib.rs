@@ -19,7 +19,8 @@
 //! | `exchange` | requests that wait for their answers |
 //! | `connection` | the handshake of each revision, the list of tools, calls |
 //! | `elicitation` | what a server asks the user in the middle of a call |
-//! | `changes` | what a server says that changes: its lists, and resources that were read |
+//! | `changes` | what a server has said that changes: its lists, and resources that were read |
+//! | `subscriptions` | asking a server to say what changes |
 //! | `offers` | resources and prompts, which people ask for by name |
 //! | `watched` | resources that sessions have read, and which of them have changed since |
 //! | `server` | one server of a process: started when it is needed, ended when it is idle, with pauses after failures |
@@ -49,6 +50,7 @@ mod script;
 pub mod serve;
 mod server;
 mod spec;
+mod subscriptions;
 mod tool;
 mod watched;
 
@@ -59,7 +61,7 @@ pub use elicitation::{Asked, Asker, Begun, Elicitation, Field, Reply, Wants};
 pub use failure::Failure;
 pub use finder::offered_tools;
 pub use log::{remove_server_log, server_log};
-pub use offers::Names;
+pub use offers::OfferedNames;
 pub use script::{SCRIPT, ScriptAnswer, call_from_script};
 pub use server::{Server, Servers};
 pub use spec::{

@@ -33,7 +33,7 @@ fn list_of(offer: Offer) -> (&'static str, &'static str, &'static str) {
 }
 
 /// The addresses of resources, and the names of prompts.
-pub type Names = (Vec<String>, Vec<String>);
+pub type OfferedNames = (Vec<String>, Vec<String>);
 
 /// A prompt as a server lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Connection {
     ///
     /// # Errors
     /// The server answers for neither.
-    pub(crate) async fn all_names(&self) -> Result<Names, Failure> {
+    pub(crate) async fn all_names(&self) -> Result<OfferedNames, Failure> {
         match (self.names(Offer::Resources).await, self.names(Offer::Prompts).await) {
             (Err(failure), Err(_)) => Err(failure),
             (resources, prompts) => {

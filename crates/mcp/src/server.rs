@@ -18,7 +18,7 @@ use crate::elicitation::Asker;
 use crate::exchange::Request;
 use crate::failure::{Failure, Kind};
 use crate::log::ServerLog;
-use crate::offers::{Names, prompt_content, resource_content};
+use crate::offers::{OfferedNames, prompt_content, resource_content};
 use crate::spec::ServerPlace;
 use crate::tool::RemoteTool;
 use crate::watched::Watched;
@@ -118,7 +118,7 @@ struct Open {
     /// And when that was asked for.
     listing: Mutex<(Arc<Listing>, Instant)>,
     /// The names of its resources and prompts, and when they were asked for.
-    names: Mutex<Option<(Names, Instant)>>,
+    names: Mutex<Option<(OfferedNames, Instant)>>,
 }
 
 impl Instance {
@@ -181,7 +181,7 @@ impl Server {
 
     /// The names of its resources and prompts, if it runs and says them soon. It is asked again once it has said that a list
     /// has changed, or after a while.
-    pub async fn names(&self) -> Option<Names> {
+    pub async fn names(&self) -> Option<OfferedNames> {
         let open = self.instance.slot.try_lock().ok()?.open.clone()?;
         let has_changed = open.connection.exchange().changes.take_of_names();
         if !has_changed

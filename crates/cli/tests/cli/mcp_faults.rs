@@ -151,13 +151,17 @@ fn nothing_of_a_server_is_left_after_a_run_or_after_the_kill_of_the_program() {
 }
 
 fn killed_in_a_call() {
-    let server = calls(&[("faults__child", json!({})), ("faults__silent", json!({}))]);
+    let asleep = json!({"text": "does not read"});
+    let server = calls(&[("faults__child", json!({})), ("faults__silent", asleep)]);
     let (home, _): (TempHome, _) = home_of(&server, "sessions", |_| {});
     approve(&home);
     let program = RunningChild::spawn(&mut myclaw(&home, &["run", "go on"]));
     server.wait_for_requests_blocking(2);
     let child = number_behind(&results(&server)[0], "child ");
     assert!(!is_gone(child));
+    // It does not end by itself at the end of its input.
+    let is_asleep = || run(&home, &["mcp", "logs", "faults"]).stdout().contains("asleep");
+    wait_until("the server is not asleep", is_asleep);
     let script = home.path().join("server/server.py").display().to_string();
     assert!(!processes_with(&script).is_empty());
     program.signal(Signal::Kill);

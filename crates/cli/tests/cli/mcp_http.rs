@@ -178,6 +178,21 @@ fn a_stream_that_breaks_off_is_taken_up_again_and_a_lost_session_begun_again() {
     assert_eq!(begun.count(), 3);
 }
 
+/// The headers of the config are for one origin.
+#[test]
+fn a_server_of_the_first_transport_that_wants_requests_at_another_origin_gets_none() {
+    let home = TempHome::new();
+    let remote = McpHttpServer::start(&home, "astray");
+    let model = calls(&[]);
+    write_config(&home, &model, &remote, "/mcp");
+    let output = run(&home, &["mcp", "approve", "faults", "--yes"]);
+    output.assert_code(1);
+    let words = "the server wants requests at another origin";
+    assert!(output.stderr().contains(words), "{}", output.stderr());
+    let paths: Vec<Value> = remote.requests().iter().map(|it| it["path"].clone()).collect();
+    assert!(paths.iter().all(|path| path == "/mcp"), "{paths:?}");
+}
+
 #[test]
 fn a_server_that_is_away_or_no_mcp_server_is_reported() {
     let (home, model) = (TempHome::new(), calls(&[]));

@@ -194,6 +194,28 @@ fn a_package_with_a_changed_byte_is_off_until_it_is_looked_at_again() {
     assert!(prompt_of_a_run(&home, &server).contains("Keeps notes."));
 }
 
+/// Another version of the program may read more from the same bytes than the one with which they were approved.
+#[test]
+fn a_package_that_asks_for_more_than_was_approved_is_off_though_its_bytes_are_the_same() {
+    let (server, home) = always("Done.");
+    let source = write_package(&home, "Keeps notes.");
+    add(&home, source.to_str().expect("a path"));
+    let lock = home.state_directory().join("packages/lock.json");
+    let text = fs::read_to_string(&lock).expect("the lock file");
+    let mut locked: Value = serde_json::from_str(&text).expect("JSON");
+    let wishes = locked["packages"]["notes"]["wishes"].as_array_mut().expect("the wishes");
+    wishes.retain(|wish| !wish.to_string().contains("keep.sh"));
+    fs::write(&lock, locked.to_string()).expect("the lock file");
+    let verified = run(&home, &["packages", "verify"]);
+    verified.assert_code(1);
+    assert!(verified.stdout().contains("reads more from it"), "{}", verified.stdout());
+    assert!(!prompt_of_a_run(&home, &server).contains("Keeps notes."));
+    assert!(!home.path().join("kept").exists(), "a hook ran");
+    let asked = run(&home, &["packages", "update", "notes"]);
+    asked.assert_code(1);
+    assert!(asked.stdout().contains("+ ") && asked.stdout().contains("keep.sh"));
+}
+
 #[test]
 fn an_update_is_taken_once_its_difference_was_approved() {
     let (server, home) = always("Done.");

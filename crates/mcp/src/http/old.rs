@@ -57,7 +57,8 @@ async fn post_address(response: &mut Response, base: &Url) -> Result<Url, Failur
             let url = base.join(frame.data.trim()).map_err(|_| none())?;
             return match url.origin() == base.origin() {
                 true => Ok(url),
-                false => Err(Failure::other(
+                false => Err(Failure::new(
+                    Kind::Refused,
                     "the server wants requests at another origin, where headers and logins are not sent",
                 )),
             };

@@ -4,7 +4,7 @@
 Modes: sessions (2025-11-25), stateless (2026-07-28 only), old (the transport of 2024-11-05), busy (stateless, and answers the
 first request too late), agreeing (busy, and answers `initialize` with its revision), closing (stateless, and closes the
 connection of the first request of each method: of the list of tools in the middle of the answer), noting (stateless, with a
-resource that the tool edit changes). The second argument is a file: each
+resource that the tool edit changes), astray (old, and wants requests at another origin). The second argument is a file: each
 request becomes a line of JSON in it. The third is JSON: if it is not empty, the server wants a login, and its authorization
 server, which has the same address, has these faults. The first line of the output is the port.
 """
@@ -19,6 +19,8 @@ import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 MODE, LOG, OAUTH = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+ASTRAY = MODE == "astray"
+MODE = "old" if ASTRAY else MODE
 BUSY, AGREES = MODE in ("busy", "agreeing"), MODE == "agreeing"
 CLOSES = MODE == "closing"
 NOTES = MODE == "noting"
@@ -176,7 +178,7 @@ class Handler(BaseHTTPRequestHandler):
             name = str(len(streams))
             streams[name] = queue.Queue()
             self.stream()
-            self.event("/messages?session=" + name, event="endpoint")
+            self.event(("http://localhost:%d" % PORT if ASTRAY else "") + "/messages?session=" + name, event="endpoint")
             return self.pour(streams[name])
         last = self.headers.get("last-event-id")
         if last and last.startswith("cut-"):

@@ -110,6 +110,11 @@ def call(identifier, params):
         sys.stderr.flush()
         sys.exit(3)
     if name == "silent":
+        if words:
+            # It does not hear the end of its input then.
+            sys.stderr.write("asleep\n")
+            sys.stderr.flush()
+            time.sleep(1000)
         return None
     if name == "flood":
         while True:
