@@ -35,6 +35,8 @@ pub(crate) struct Git {
     pub(crate) variables: Vec<(&'static str, OsString)>,
     /// What it reads.
     pub(crate) input: Vec<u8>,
+    /// Longest time, if not the usual.
+    pub(crate) limit: Option<Duration>,
     /// Whether it may connect to other machines.
     pub(crate) reaches_network: bool,
 }
@@ -83,11 +85,12 @@ impl Git {
                 .with(format!("GIT_CONFIG_VALUE_{number}"), value);
         }
         all.extend(args.iter().map(OsString::from));
+        let limit = self.limit.unwrap_or(LIMIT);
         let spec = ChildSpec {
             args: all,
             environment,
             input: self.input,
-            timeout: Some(LIMIT),
+            timeout: Some(limit),
             output: OutputLimits {
                 keep_tail_bytes: MAX_ERRORS,
                 keep_tail_chars: MAX_ERRORS,
@@ -109,7 +112,7 @@ impl Git {
             _ if too_much.is_cancelled() => {
                 Err(format!("git printed more than {} MiB", MAX_OUTPUT >> 20))
             }
-            Exit::TimedOut => Err(format!("git took longer than {} s", LIMIT.as_secs())),
+            Exit::TimedOut => Err(format!("git took longer than {} s", limit.as_secs())),
             exit => Ok(Ended {
                 is_success: matches!(exit, Exit::Code(0)),
                 printed,

@@ -1,6 +1,7 @@
 //! The stores of what outlives a run. The files below the state directory are one way to keep it; a library user may give
 //! others ([`crate::Home::with_stores`]).
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,6 +35,9 @@ const SERVERS_DIRECTORY: &str = "mcp";
 /// Directory in the state directory with the sub-agents whose results are due.
 const SUBAGENTS_DIRECTORY: &str = "subagents";
 
+/// Directory in the state directory with what files held before a command.
+const SNAPSHOTS_DIRECTORY: &str = "snapshots";
+
 /// What an agent keeps, by kind.
 #[derive(Debug, Clone)]
 pub struct Stores {
@@ -63,6 +67,9 @@ pub struct Stores {
     pub servers: ServerStores,
     /// The sub-agents of sessions outside of a gateway whose results are due.
     pub subagents: Arc<dyn Documents>,
+    /// A directory of this machine, which need not exist: with what files held before a command, until that is over. `None` for
+    /// sessions that nobody goes back in.
+    pub snapshots: Option<PathBuf>,
 }
 
 /// What belongs to the MCP servers.
@@ -103,6 +110,15 @@ impl Stores {
                 directory: paths.state_dir().join(SERVERS_DIRECTORY),
             },
             subagents: Arc::new(FileDocuments::new(paths.state_dir().join(SUBAGENTS_DIRECTORY))),
+            snapshots: Some(paths.state_dir().join(SNAPSHOTS_DIRECTORY)),
+        }
+    }
+
+    /// Removes what files held before commands; what was recorded of that stays. A command that runs leaves nothing to undo.
+    pub(crate) fn forget_snapshots(&self) -> io::Result<()> {
+        match self.snapshots.as_ref().map(std::fs::remove_dir_all) {
+            Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -111,7 +127,7 @@ impl Stores {
     #[must_use]
     pub fn with_sessions_in_memory(self, scratch: impl Into<PathBuf>) -> Self {
         let Self { sessions, catalog, side_files, jobs, subagents, .. } = Self::in_memory(scratch);
-        Self { sessions, catalog, side_files, jobs, subagents, ..self }
+        Self { sessions, catalog, side_files, jobs, subagents, snapshots: None, ..self }
     }
 
     /// The memory of this process, which forgets everything at its end. What tools and other programs work with is in files
@@ -136,6 +152,7 @@ impl Stores {
                 directory: scratch.join(SERVERS_DIRECTORY),
             },
             subagents: Arc::new(MemoryDocuments::default()),
+            snapshots: None,
         }
     }
 }

@@ -114,7 +114,7 @@ impl SessionConfig {
         Ok(self.as_its_tools(|| differences(&context))??)
     }
 
-    fn change_context(&self) -> ToolContext {
+    pub(crate) fn change_context(&self) -> ToolContext {
         // Confined tools could have written anything into the list of changes, and this process is not confined. So
         // undo changes only files that the tools themselves may change.
         let is_confined = permissions::scope(self) == SandboxScope::Sandboxed;
@@ -134,8 +134,7 @@ impl SessionConfig {
                 "the session has no turn {number} that changed files; `myclaw sessions undo NAME --list` lists those it has"
             ),
             (WhichTurn::Next, Direction::Undo) => {
-                "there is nothing to undo: no turn of the session changed files with write, edit or apply_patch, or all of \
-                 them are undone"
+                "there is nothing to undo: no turn of the session changed files, or all of them are undone"
                     .to_owned()
             }
             (WhichTurn::Next, Direction::Redo) => {

@@ -2,8 +2,8 @@
 //!
 //! When a gate ([`Hook::before_agent_start`], [`Hook::tool_call`], [`Hook::judge`]) fails, the run does not start or the
 //! call is not made. When an editor ([`Hook::context`], [`Hook::tool_result`], [`Hook::before_session_compact`]) fails, nothing is
-//! changed. An observer ([`Hook::session_compact`], [`Hook::agent_end`]) never changes anything. Failures of editors
-//! and observers are reported as notices.
+//! changed. An observer ([`Hook::call_begins`], [`Hook::session_compact`], [`Hook::agent_end`]) never changes anything.
+//! Failures of editors and observers are reported as notices.
 
 use futures_util::future::BoxFuture;
 use myclaw_llm::{ContentBlock, Message};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::transcript::row_to_message;
-use crate::{CompactionReport, PreparedCall, RunError, RunResult, ToolOutput};
+use crate::{CompactionReport, PreparedCall, RunError, RunResult, ToolContext, ToolOutput};
 
 /// Called around a run. Every method has a default that does nothing.
 ///
@@ -74,6 +74,18 @@ pub trait Hook: Send + Sync {
         _call: &'a PreparedCall,
     ) -> BoxFuture<'a, Result<ToolCallVerdict, HookError>> {
         Box::pin(async { Ok(ToolCallVerdict::Allow) })
+    }
+
+    /// Called when a call begins, which everybody allows that is asked.
+    ///
+    /// # Errors
+    /// Reported; the call is made.
+    fn call_begins<'a>(
+        &'a self,
+        _call: &'a PreparedCall,
+        _context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<(), HookError>> {
+        Box::pin(async { Ok(()) })
     }
 
     /// Called after a tool ran, before its result is stored. May change the result.

@@ -362,6 +362,12 @@ pub enum Notice {
         /// What happened, and what to do about it.
         text: String,
     },
+    /// What became of a turn that was made for the session's goal.
+    #[error("{text}")]
+    Goal {
+        /// Whether the goal is reached, worked on further, or paused, and why.
+        text: String,
+    },
     /// Background jobs were ended, because their session was closed.
     #[error("{}", jobs_ended(.jobs))]
     JobsEnded {
@@ -403,6 +409,8 @@ pub enum SummaryProblem {
 pub enum HookPoint {
     /// Before a model call.
     Context,
+    /// When a tool call begins.
+    CallBegins,
     /// After a tool call.
     ToolResult,
     /// Before a compaction.
@@ -418,6 +426,7 @@ impl HookPoint {
     fn words(self) -> &'static str {
         match self {
             Self::Context => "before a model call",
+            Self::CallBegins => "when a tool call begins",
             Self::ToolResult => "after a tool call",
             Self::BeforeSessionCompact => "before a compaction",
             Self::SessionCompact => "after a compaction",

@@ -9,9 +9,10 @@
 //! - `images/`: the old contents. The tools replace files as a whole, so an old content is usually kept by a second link
 //!   to the old file, which takes no time and no copy.
 //!
-//! A change is recorded, durably, before it is made. If the process is killed in between, the file is still in its old
-//! state, and undo finds that there is nothing to do.
+//! A change of a file tool is recorded, durably, before it is made; what commands change, after it (`commands`). If the
+//! process is killed in between, the file is still in its old state, and undo finds that there is nothing to do.
 
+mod commands;
 mod difference;
 mod fingerprint;
 mod image;
@@ -26,6 +27,9 @@ use std::path::PathBuf;
 
 use myclaw_engine::ToolContext;
 
+pub use commands::{
+    CommandChange, OldContent, forget_command, note_command, noted_command, record_command,
+};
 pub use difference::{FileDifference, differences};
 pub(crate) use fingerprint::Fingerprint;
 pub use plan::{Direction, FileOutcome, Undone, UndoneFile, WhichTurn};

@@ -34,8 +34,9 @@ use myclaw_engine::Tool;
 pub use apply_patch::ApplyPatchTool;
 pub use bash::{BashTool, CommandPlace, why_variable_is_refused};
 pub use changes::{
-    ChangedTurn, Direction, FileDifference, FileOutcome, Undo, UndoError, Undone, UndoneFile,
-    WhichTurn, changed_turns, differences, inherit_changes,
+    ChangedTurn, CommandChange, Direction, FileDifference, FileOutcome, OldContent, Undo,
+    UndoError, Undone, UndoneFile, WhichTurn, changed_turns, differences, forget_command,
+    inherit_changes, note_command, noted_command, record_command,
 };
 pub use declarations::DECLARATIONS;
 pub use diagnostics::{

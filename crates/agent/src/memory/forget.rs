@@ -242,6 +242,7 @@ fn carry_out(
         .map_err(failed("write down what was forgotten"))?;
     let remove = || {
         memory.forget_index()?;
+        home.stores().forget_snapshots()?;
         remove_lists(&*memory.documents)?;
         match config.resolve_agent(Some(intent.agent.as_str())) {
             Ok(agent) => home.stores().vectors.of_agent(&agent).remove(),

@@ -21,6 +21,7 @@ impl Session {
             return Err(self.busy());
         }
         let config = self.config();
+        config.take_up_commands().await;
         blocking(move || config.undo(direction, which, mode)).await?
     }
 
@@ -33,6 +34,7 @@ impl Session {
             return Err(self.busy());
         }
         let config = self.config();
+        config.take_up_commands().await;
         blocking(move || config.undo_since(since)).await?
     }
 }

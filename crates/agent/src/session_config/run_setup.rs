@@ -102,6 +102,8 @@ impl SessionConfig {
             directory: self.home.side_files().artifact_directory(&self.session_key),
         }));
         params.hooks.extend(self.quota_hook());
+        self.take_up_commands().await;
+        params.hooks.extend(self.command_changes_hook());
         params.hooks.extend(diagnostics);
         params.project = self.project_instructions().await;
         let project_hook = params.project.as_ref().map(|project| self.project_hook(project));

@@ -216,9 +216,9 @@ Examples:
   myclaw sessions compact trip --model anthropic/claude-haiku-4-5 --json | jq -r .summary";
 
 pub(super) const SESSIONS_UNDO: &str = "\
-Give files back the content that they had before a turn changed them with write, edit or apply_patch. Files that \
+Give files back the content that they had before a turn changed them, with tools for files or with commands. Files that \
 something else changed since are left alone and named. Each further undo goes one turn back; --redo goes forward again. \
-What commands changed is not undone. The model is told with your next message.";
+The model is told with your next message.";
 
 pub(super) const SESSIONS_UNDO_EXAMPLES: &str = "\
 Examples:

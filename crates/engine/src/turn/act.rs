@@ -333,6 +333,7 @@ impl Toolbox {
     ) -> Finished {
         let PreparedCall { tool_name, tool_call_id, arguments, .. } = &call;
         emit_start(run, tool_name.clone(), tool_call_id.clone(), arguments.as_map().clone());
+        tell_hooks(run, &call, context).await;
         let started = std::time::Instant::now();
         let on_update = |mut update: ToolUpdate| {
             let text = run.known_secrets.without(&update.text).into_owned();
@@ -375,6 +376,25 @@ fn find<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> Option<&'a Arc<dyn Tool>>
     by_own_name.or_else(|| tools.iter().find(|tool| tool.aliases().names_tool(name)))
 }
 
+/// Tells the hooks that a call begins.
+async fn tell_hooks(run: &RunContext, call: &PreparedCall, context: &ToolContext) {
+    for hook in &run.hooks {
+        let outcome = tokio::select! {
+            biased;
+            outcome = hook.call_begins(call, context) => outcome,
+            () = abort_grace_is_over(run) => Err(HookError("the run was aborted".to_owned())),
+        };
+        report_failure(run, hook.name(), HookPoint::CallBegins, outcome);
+    }
+}
+
+fn report_failure(run: &RunContext, hook: &str, point: HookPoint, outcome: Result<(), HookError>) {
+    if let Err(error) = outcome {
+        let (hook, error) = (hook.to_owned(), error.to_string());
+        run.events.notice(Notice::HookFailed { hook, point, error });
+    }
+}
+
 async fn let_hooks_change(run: &RunContext, call: &PreparedCall, output: &mut ToolOutput) {
     for hook in &run.hooks {
         let outcome = tokio::select! {
@@ -382,13 +402,7 @@ async fn let_hooks_change(run: &RunContext, call: &PreparedCall, output: &mut To
             outcome = hook.tool_result(call, output) => outcome,
             () = abort_grace_is_over(run) => Err(HookError("the run was aborted".to_owned())),
         };
-        if let Err(error) = outcome {
-            run.events.notice(Notice::HookFailed {
-                hook: hook.name().to_owned(),
-                point: HookPoint::ToolResult,
-                error: error.to_string(),
-            });
-        }
+        report_failure(run, hook.name(), HookPoint::ToolResult, outcome);
     }
 }
 

@@ -9,6 +9,7 @@ use crate::args::{SessionArgs, UndoArgs};
 use crate::exit::CliError;
 use crate::home::load_session;
 use crate::print::{Printer, columns, note};
+use crate::runtime;
 use crate::time::local_minute;
 
 /// Undoes a turn's changes, or lists the turns.
@@ -21,6 +22,7 @@ pub fn run(args: &UndoArgs, sessions: &Sessions, home: Home) -> Result<(), CliEr
         ..SessionArgs::default()
     };
     let config = load_session(home, &session.options())?;
+    runtime::block_on(config.take_up_commands())?;
     if args.list {
         return list(&config, args);
     }
@@ -47,7 +49,7 @@ fn list(config: &SessionConfig, args: &UndoArgs) -> Result<(), CliError> {
         return printer.finish();
     }
     if turns.is_empty() {
-        note("no turn of the session changed files with write, edit or apply_patch");
+        note("no turn of the session changed files");
     }
     let rows: Vec<Vec<String>> = turns
         .iter()

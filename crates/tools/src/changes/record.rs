@@ -113,7 +113,7 @@ impl Recorded {
     }
 }
 
-fn new_id() -> String {
+pub(super) fn new_id() -> String {
     TurnId::generate().to_string()
 }
 

@@ -12,8 +12,8 @@ const WORK: [&str; 7] =
 const KEYS: [&str; 5] =
     [".env", "mcp/logins", "gateway/token", "gateway/matrix-keys.sqlite", "node"];
 /// What belongs to running processes, or tells only what they did.
-const NOT_NEEDED: [&str; 5] =
-    ["logs", "gateway/running.json", "host/data/model", "host/data/tmp", "host/logs"];
+const NOT_NEEDED: [&str; 6] =
+    ["logs", "snapshots", "gateway/running.json", "host/data/model", "host/data/tmp", "host/logs"];
 /// Ends of names of files that belong to running processes, or that are being written.
 const PASSING: [&str; 5] = [".lock", ".tmp", "-wal", "-shm", "-journal"];
 

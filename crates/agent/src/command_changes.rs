@@ -1,0 +1,252 @@
+//! Commands of a session are undone as the changes of file tools are: what they changed is recorded when they end.
+//!
+//! A call that runs commands, or sub-agents, is between two looks at the files. What is different is recorded in the turn of the
+//! call. While a background job of the session runs, the looks of a turn follow each other without a gap. What a killed process
+//! has not recorded is noted next to the session, and recorded before the next command or undo.
+//!
+//! In sandboxed sessions nothing is recorded: git would read for this process what others can change at every moment.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use myclaw_engine::{
+    Hook, HookError, PreparedCall, RunError, RunResult, ToolContext, ToolKind, ToolOutput, TurnId,
+};
+use myclaw_files::now_ms;
+use myclaw_policy::SandboxScope;
+use myclaw_tools::{forget_command, note_command, noted_command, record_command};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::Mutex;
+
+use crate::SessionConfig;
+use crate::blocking::blocking;
+use crate::permissions;
+use crate::snapshots::{Snapshots, Tree};
+use crate::subagents::declared::SPAWN;
+
+/// Compares the files before and after commands.
+struct CommandChanges {
+    session: SessionConfig,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    files: Files,
+    begun: Option<Begun>,
+}
+
+/// The files that are looked at.
+#[derive(Default)]
+enum Files {
+    /// Nothing is known about them yet.
+    #[default]
+    Unknown,
+    Known(Box<Snapshots>),
+    /// Why they are not.
+    Refused(String),
+}
+
+/// Calls that are under way.
+struct Begun {
+    note: Note,
+    context: ToolContext,
+    calls: usize,
+}
+
+/// What the files held before, kept for the case that this process is killed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Note {
+    turn: TurnId,
+    /// When the first call began, in milliseconds since the Unix epoch.
+    ts: u64,
+    tree: Tree,
+}
+
+impl SessionConfig {
+    /// The hook, where the session records changes.
+    pub(crate) fn command_changes_hook(&self) -> Option<Arc<dyn Hook>> {
+        let is_unsandboxed = permissions::scope(self) == SandboxScope::Unsandboxed;
+        (is_unsandboxed && self.home.stores().snapshots.is_some()).then(|| {
+            let state = Mutex::default();
+            Arc::new(CommandChanges { session: self.clone(), state }) as Arc<dyn Hook>
+        })
+    }
+
+    /// Records what a command changed whose process was killed. Does nothing while a process works in the session.
+    pub async fn take_up_commands(&self) {
+        let (sessions, key) = (self.home.sessions(), &self.session_key);
+        let is_sandboxed = permissions::scope(self) == SandboxScope::Sandboxed;
+        let place = self.home.stores().snapshots.as_ref().filter(|_| !is_sandboxed);
+        let Some(place) = place else { return };
+        let context = self.change_context();
+        let noted = context.clone();
+        let note = blocking(move || noted_command(&noted)).await.ok().flatten();
+        let Some(note) = note.filter(|_| sessions.is_in_use(key).is_ok_and(|is_used| !is_used))
+        else {
+            return;
+        };
+        let outcome = async {
+            let note: Note = serde_json::from_str(&note).map_err(|error| error.to_string())?;
+            let mut files = Snapshots::of(&note.tree.root, place).await?;
+            let now = files.take().await?;
+            record(&files, &note, &now, &context).await
+        };
+        if let Err(why) = outcome.await {
+            tracing::warn!(session = key.as_str(), "what a command changed is not known: {why}");
+        }
+        let _ = blocking(move || forget_command(&context)).await;
+    }
+}
+
+impl CommandChanges {
+    fn is_meant(call: &PreparedCall) -> bool {
+        matches!(call.declaration.kind, ToolKind::Run | ToolKind::Attend) || call.tool_name == SPAWN
+    }
+
+    async fn begin(&self, state: &mut State, context: &ToolContext) -> Result<(), String> {
+        if let Some(begun) = &mut state.begun {
+            begun.calls += 1;
+            return Ok(());
+        }
+        if let Files::Unknown = state.files {
+            let Some(place) = &self.session.home.stores().snapshots else { return Ok(()) };
+            state.files = match Snapshots::of(&context.working_directory, place).await {
+                Ok(files) => Files::Known(Box::new(files)),
+                Err(why) => Files::Refused(why),
+            };
+        }
+        let Files::Known(files) = &mut state.files else { return Ok(()) };
+        let tree = match files.take().await {
+            Ok(tree) => tree,
+            Err(why) => {
+                state.files = Files::Refused(why);
+                return Ok(());
+            }
+        };
+        let note = Note { turn: context.turn.clone(), ts: now_ms(), tree };
+        // A name that JSON cannot have leaves the changes of a killed process unknown.
+        if let Ok(text) = serde_json::to_string(&note) {
+            let context = context.clone();
+            let noted = blocking(move || note_command(&context, &text)).await;
+            noted.map_err(|error| error.message)?.map_err(|error| error.to_string())?;
+        }
+        state.begun = Some(Begun { note, context: context.clone(), calls: 1 });
+        Ok(())
+    }
+
+    /// Records what is different since the last look.
+    async fn look(state: &mut State) -> Result<(), String> {
+        let (Files::Known(files), Some(begun)) = (&mut state.files, &mut state.begun) else {
+            return Ok(());
+        };
+        let now = files.take().await?;
+        let recorded = record(files, &begun.note, &now, &begun.context).await;
+        begun.note.tree = now;
+        recorded
+    }
+
+    /// The same, for the last time in the turn, or until the next call.
+    async fn look_last(state: &mut State) -> Result<(), String> {
+        Self::look(state).await?;
+        if let Some(begun) = state.begun.take() {
+            let forgotten = blocking(move || forget_command(&begun.context)).await;
+            forgotten.map_err(|error| error.message)?.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    async fn end(&self) -> Result<Option<String>, String> {
+        let mut state = self.state.lock().await;
+        let state = &mut *state;
+        if let Files::Refused(why) = &state.files {
+            return Ok(Some(why.clone()));
+        }
+        let Some(begun) = &mut state.begun else { return Ok(None) };
+        begun.calls = begun.calls.saturating_sub(1);
+        let is_last = begun.calls == 0;
+        let works = self.session.jobs().await.list().await.iter().any(|job| job.is_running());
+        let looked = match is_last && !works {
+            true => Self::look_last(state).await,
+            false => Self::look(state).await,
+        };
+        looked.map(|()| None)
+    }
+}
+
+/// Records what is different now from what a note says.
+async fn record(
+    files: &Snapshots,
+    note: &Note,
+    now: &Tree,
+    context: &ToolContext,
+) -> Result<(), String> {
+    if note.tree.root != now.root {
+        return Err("the directory is another one now".to_owned());
+    }
+    let difference = files.difference(&note.tree, now).await?;
+    if difference.changes.is_empty() {
+        return Ok(());
+    }
+    let (context, turn) = (context.clone(), (note.turn.clone(), note.ts));
+    let recorded =
+        blocking(move || record_command(&context, turn, difference.changes, difference.made));
+    let recorded = recorded.await.map_err(|error| error.message)?;
+    recorded.map(drop).map_err(|error| error.to_string())
+}
+
+impl Hook for CommandChanges {
+    fn name(&self) -> &str {
+        "changes of commands"
+    }
+
+    fn heeds_start(&self) -> bool {
+        false
+    }
+
+    fn call_begins<'a>(
+        &'a self,
+        call: &'a PreparedCall,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<(), HookError>> {
+        Box::pin(async move {
+            if !Self::is_meant(call) {
+                return Ok(());
+            }
+            let mut state = self.state.lock().await;
+            self.begin(&mut state, context).await.map_err(HookError)
+        })
+    }
+
+    fn tool_result<'a>(
+        &'a self,
+        call: &'a PreparedCall,
+        output: &'a mut ToolOutput,
+    ) -> BoxFuture<'a, Result<(), HookError>> {
+        Box::pin(async move {
+            if !Self::is_meant(call) {
+                return Ok(());
+            }
+            // As file tools say it of their changes.
+            let why = self.end().await.unwrap_or_else(Some);
+            if let Some(why) = why {
+                let details = output.details.get_or_insert_with(|| json!({}));
+                if let Some(details) = details.as_object_mut() {
+                    details.insert("notUndoable".to_owned(), json!(why));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn agent_end<'a>(
+        &'a self,
+        _outcome: &'a Result<RunResult, RunError>,
+    ) -> BoxFuture<'a, Result<(), HookError>> {
+        Box::pin(async move {
+            let mut state = self.state.lock().await;
+            Self::look_last(&mut state).await.map_err(HookError)
+        })
+    }
+}
