@@ -47,7 +47,12 @@ pub struct SubagentTools {
     driver: OnceLock<Weak<Driver>>,
     /// Those that run in this process, by their sessions.
     running: Mutex<HashMap<SessionKey, Arc<Running>>>,
+    /// Called with the parent when one in the background has ended, by a front-end that waits for them.
+    awaits: OnceLock<OnResult>,
 }
+
+/// Called with the key of a session when one of its sub-agents in the background has ended, and its result waits.
+pub type OnResult = Arc<dyn Fn(&SessionKey) + Send + Sync>;
 
 /// A sub-agent that runs.
 pub(crate) struct Running {
@@ -78,6 +83,7 @@ impl SubagentTools {
             this: this.clone(),
             driver: OnceLock::new(),
             running: Mutex::default(),
+            awaits: OnceLock::new(),
         });
         let asking = |front_end| -> Arc<dyn Approver> {
             Arc::new(FamilyApprover { front_end, subagents: Arc::clone(&subagents) })
@@ -90,14 +96,50 @@ impl SubagentTools {
         (driver, subagents)
     }
 
+    /// Lets sessions that do not stay open have sub-agents in the background too: the front-end waits for them before a session
+    /// ends. It has their results answered. To be called once, before the first run.
+    pub fn await_results(&self, then: OnResult) {
+        let _ = self.awaits.set(then);
+    }
+
+    /// How many sub-agents of a session work in the background.
+    pub fn in_background(&self, parent: &SessionKey) -> usize {
+        self.of(parent).iter().filter(|one| one.child.background).count()
+    }
+
+    /// Waits until no sub-agent of a session works in the background. False if none did.
+    pub async fn background_ended(&self, parent: &SessionKey) -> bool {
+        let mut has_waited = false;
+        while let Some(one) = self.of(parent).into_iter().find(|one| one.child.background) {
+            let mut outcome = one.outcome.clone();
+            // It fails if the task is gone, and what it left is recorded.
+            if outcome.wait_for(Option::is_some).await.is_err() {
+                break;
+            }
+            has_waited = true;
+        }
+        has_waited
+    }
+
+    /// Stops the sub-agents of a session that work in the background. Each reports that.
+    pub fn stop_background(&self, parent: &SessionKey) {
+        let of = self.of(parent);
+        of.iter().filter(|one| one.child.background).for_each(|one| one.cancel.cancel());
+    }
+
+    /// Whether those in the background of this session get their results answered.
+    fn has_background(&self, parent: &SessionConfig) -> bool {
+        parent.background.sessions_stay_open() || self.awaits.get().is_some()
+    }
+
     /// Takes up what a killed process has left of the sub-agents of a session. Those that have answered become messages;
-    /// the others work again, where sessions stay open.
+    /// the others work again, where somebody waits for them.
     pub fn take_up(&self, parent: &SessionConfig) {
         match self.left(parent) {
             Ok(children) => {
-                let stays_open = parent.background.sessions_stay_open();
+                let works = self.has_background(parent);
                 for child in children {
-                    self.go_on_with(parent, child, stays_open);
+                    self.go_on_with(parent, child, works);
                 }
             }
             Err(error) => tracing::warn!(session = parent.session_key.as_str(), "{error}"),
@@ -180,13 +222,14 @@ impl FrontEndTools for SubagentTools {
         let depth = Self::depth(session).filter(|depth| *depth < rules.max_depth);
         if let (Some(depth), Some(this)) = (depth, self.this.upgrade()) {
             self.take_up(session);
-            let has_background = depth == 0 && session.background.sessions_stay_open();
+            let has_background = depth == 0 && self.has_background(session);
             tools.push(Arc::new(SpawnTool::new(
                 Arc::clone(&this),
                 session.clone(),
                 has_background,
             )));
-            if has_background {
+            // Who waits for all of them has no other turn in which to look after them.
+            if has_background && session.background.sessions_stay_open() {
                 tools.push(Arc::new(AttendTool::new(this, session.clone())));
             }
         }

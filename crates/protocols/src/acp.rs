@@ -69,13 +69,14 @@ async fn serve(
     let permissions =
         Permissions { requests: Arc::clone(&requests), sessions: Arc::clone(&client_sessions) };
     let editor = EditorTools::new(Arc::clone(&requests), Arc::clone(&client_sessions));
-    let (driver, _subagents) = SubagentTools::drive(
+    let (driver, subagents) = SubagentTools::drive(
         engine(session_config.home.http_options()),
         stop.clone(),
         Arc::new(move |key, event| listener.on_event(key, &event)),
         Some(Arc::new(permissions)),
         Some(RemoteTools::with(Some(Arc::new(editor)))),
     );
+    client_sessions.await_results_of(&subagents);
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
     let mut agent = Agent::new(

@@ -377,8 +377,7 @@ fn schema((agents, has_background, is_git): &Offered) -> ToolSchema {
             json!({"type": "boolean", "description": "In a git worktree of its own"});
     }
     if *has_background {
-        properties["background"] =
-            json!({"type": "boolean", "description": "Do not wait; the answer comes as a message"});
+        properties["background"] = json!({"type": "boolean"});
     }
     let parameters = json!({"type": "object", "properties": properties, "required": ["task"]});
     ToolSchema { name: SPAWN.to_owned(), description, parameters }

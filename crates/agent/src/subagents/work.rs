@@ -81,6 +81,9 @@ impl SubagentTools {
                 this.deliver(&parent, &own.child, &outcome).await;
             }
             this.running.lock().remove(&own.child.session);
+            if let Some(then) = this.awaits.get().filter(|_| own.child.background) {
+                then(&parent.session_key);
+            }
             let _nobody_waits = sender.send(Some(outcome));
         });
         Ok(running)
@@ -136,8 +139,11 @@ impl SubagentTools {
             failure.map_or(Ok(is_new), |error| Err(AgentError::from(error)))
         });
         match stored.await.flatten() {
-            Ok(true) => parent.background.arrived(&parent.session_key),
-            Ok(false) => {}
+            // Who waits for it is told when nothing of it runs any more.
+            Ok(is_new) if is_new && self.awaits.get().is_none() => {
+                parent.background.arrived(&parent.session_key);
+            }
+            Ok(_) => {}
             // It stays recorded, and is tried again when the session is opened.
             Err(error) => tracing::warn!(subagent = child.id, "{error}"),
         }

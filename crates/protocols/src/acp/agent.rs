@@ -289,7 +289,7 @@ impl Agent {
         let spent = known.map(|known| known.spent);
         let translator =
             Translator::new(self.client_sessions.abilities(), directory.clone(), window, spent);
-        self.client_sessions.open(key.clone(), id, translator);
+        self.client_sessions.open(&session, id, translator);
         let open = Open { session, directory, models, remarks, is_new: true, is_listed: false };
         self.open.insert(key.clone(), open);
         Ok(())
@@ -337,16 +337,20 @@ impl Agent {
     }
 
     fn cancel(&self, key: &SessionKey) {
-        if let Some(open) = self.open.get(key)
-            && open.session.abort()
-        {
-            self.client_sessions.cancel(key);
+        match self.open.get(key) {
+            Some(open) if open.session.abort() => self.client_sessions.cancel(key),
+            Some(_) => {
+                self.client_sessions.stop_background(key);
+                self.client_sessions.release(key);
+            }
+            None => {}
         }
     }
 
     fn close(&mut self, id: &RequestId, request: &CloseSessionRequest) -> Answer {
         let key = self.open_key(&request.session_id)?;
         self.cancel(&key);
+        self.client_sessions.stop_background(&key);
         let session = Arc::clone(&self.session(&key)?.session);
         let clients = Arc::clone(&self.client_sessions);
         self.open.remove(&key);

@@ -1,13 +1,17 @@
 //! The open sessions as the client sees them: their updates, and the requests that still wait.
 
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, Weak};
 
 use agent_client_protocol_schema::v1::{
     AgentResponse, CloseSessionResponse, Error, NoticeSeverity, PromptResponse, RequestId,
     SessionId, SessionUpdate, StopReason, ToolCallUpdate,
 };
 use myclaw_agent::approvals::Question;
-use myclaw_agent::{AgentError, Done, FailureClass, Next, Outcome, SessionEvent, SessionWork};
+use myclaw_agent::subagents::SubagentTools;
+use myclaw_agent::{
+    AgentError, Done, FailureClass, Next, Outcome, Session, SessionEvent, SessionWork,
+};
 use myclaw_engine::ApprovalRequest;
 use myclaw_llm::StopReason as ModelStop;
 use myclaw_session::SessionKey;
@@ -24,6 +28,7 @@ type Ended = Result<StopReason, Error>;
 pub(super) struct ClientSessions {
     wire: Wire,
     state: Mutex<State>,
+    subagents: OnceLock<Weak<SubagentTools>>,
 }
 
 #[derive(Default)]
@@ -35,6 +40,7 @@ struct State {
 /// One open session.
 struct ClientSession {
     id: SessionId,
+    session: Weak<Session>,
     translator: Translator,
     /// The prompts that are not answered yet.
     prompts: Vec<Waiting>,
@@ -60,7 +66,47 @@ struct Waiting {
 impl ClientSessions {
     /// No open sessions.
     pub(super) fn new(wire: Wire) -> Self {
-        Self { wire, state: Mutex::default() }
+        Self { wire, state: Mutex::default(), subagents: OnceLock::new() }
+    }
+
+    /// Has the results of sub-agents in the background answered. Prompts wait for that, because many editors show nothing
+    /// outside of a turn.
+    pub(super) fn await_results_of(self: &Arc<Self>, subagents: &Arc<SubagentTools>) {
+        // It is the first call.
+        let _ = self.subagents.set(Arc::downgrade(subagents));
+        let this = Arc::downgrade(self);
+        subagents.await_results(Arc::new(move |key| {
+            let Some(this) = this.upgrade() else { return };
+            let state = this.state.lock();
+            let open = state.sessions.get(key).filter(|open| !open.prompts.is_empty());
+            let session = open.and_then(|open| open.session.upgrade());
+            drop(state);
+            // Without a prompt that waits the result is read with the next one.
+            if let Some(session) = session {
+                session.resume();
+            }
+        }));
+    }
+
+    /// The sub-agents, as long as the program runs.
+    fn subagents(&self) -> Option<Arc<SubagentTools>> {
+        self.subagents.get().and_then(Weak::upgrade)
+    }
+
+    /// Stops the sub-agents of a session that work in the background.
+    pub(super) fn stop_background(&self, key: &SessionKey) {
+        if let Some(subagents) = self.subagents() {
+            subagents.stop_background(key);
+        }
+    }
+
+    /// Answers the prompts of an idle session that wait for sub-agents.
+    pub(super) fn release(&self, key: &SessionKey) {
+        if let Some(session) = self.state.lock().sessions.get_mut(key) {
+            for Waiting { request, .. } in std::mem::take(&mut session.prompts) {
+                self.wire.answer(request, Ok(prompt_response(StopReason::Cancelled)));
+            }
+        }
     }
 
     /// Sets the abilities of the client.
@@ -78,10 +124,12 @@ impl ClientSessions {
     }
 
     /// Opens a session, or opens it again.
-    pub(super) fn open(&self, key: SessionKey, id: SessionId, translator: Translator) {
+    pub(super) fn open(&self, session: &Arc<Session>, id: SessionId, translator: Translator) {
         let (prompts, commands) = (Vec::new(), Vec::new());
+        let key = session.key().clone();
+        let session = Arc::downgrade(session);
         let session =
-            ClientSession { id, translator, prompts, commands, last: None, closing: None };
+            ClientSession { id, session, translator, prompts, commands, last: None, closing: None };
         self.state.lock().sessions.insert(key, session);
     }
 
@@ -223,7 +271,9 @@ impl ClientSessions {
                 session.send(&self.wire, updates);
             }
             SessionEvent::End(outcome, next) => {
-                session.end(&self.wire, outcome, *next);
+                let subagents = self.subagents();
+                let works = subagents.is_some_and(|subagents| subagents.in_background(key) > 0);
+                session.end(&self.wire, outcome, (*next, works));
                 drop(state);
                 if *next == Next::Idle {
                     self.is_idle(key);
@@ -240,18 +290,22 @@ impl ClientSession {
         }
     }
 
-    /// Answers the requests that wait for the end of this work.
-    fn end(&mut self, wire: &Wire, outcome: &Outcome, next: Next) {
+    /// Answers the requests that wait for the end of this work, unless more follows or sub-agents work in the background.
+    fn end(&mut self, wire: &Wire, outcome: &Outcome, (next, works): (Next, bool)) {
+        let has_nothing = matches!(outcome, Err(error) if error.class == FailureClass::NothingToDo);
         let ended = match self.translator.work() {
             // A message that came meanwhile is answered by a turn, unless it was cancelled.
             Some(SessionWork::Compaction) => Ok(StopReason::Cancelled),
+            // The turn before has taken what this one was begun for.
+            _ if has_nothing => self.last.clone().unwrap_or(Ok(StopReason::EndTurn)),
             _ => ended(outcome, self.translator.last_stop()),
         };
         let updates = self.translator.end(outcome, next);
         self.send(wire, updates);
+        let is_over = next == Next::Idle && !(works && ended.is_ok());
         let (over, waiting) = std::mem::take(&mut self.prompts)
             .into_iter()
-            .partition(|waiting| next == Next::Idle || waiting.is_cancelled);
+            .partition(|waiting| is_over || waiting.is_cancelled);
         self.prompts = waiting;
         let over: Vec<Waiting> = over;
         for Waiting { request, is_cancelled } in over {
