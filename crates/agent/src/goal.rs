@@ -4,8 +4,12 @@
 
 use std::time::{Duration, Instant};
 
+use myclaw_engine::ToolError;
+use myclaw_llm::joined_text;
 use myclaw_session::{MetaPatch, UpdatedAt};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::{AgentError, SessionConfig};
 
@@ -44,28 +48,116 @@ pub enum Judge {
     Model,
 }
 
-/// The work on a goal since it began, or since it was taken up again: what its bounds are compared with.
-#[derive(Debug, Clone, Copy)]
-pub struct GoalWork {
+/// What the user wants of a goal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GoalOrder {
+    /// To see it.
+    Show,
+    /// To drop it.
+    Stop,
+    /// To continue with it.
+    Resume,
+    /// This one from now on.
+    Begin(String),
+}
+
+impl GoalOrder {
+    /// The order that stands behind `/goal`.
+    pub fn parse(argument: Option<&str>) -> Self {
+        match argument {
+            None => Self::Show,
+            Some("stop" | "clear" | "off") => Self::Stop,
+            Some("resume" | "continue") => Self::Resume,
+            Some(text) => Self::Begin(text.to_owned()),
+        }
+    }
+
+    /// Whether it begins turns.
+    pub fn is_work(&self) -> bool {
+        matches!(self, Self::Resume | Self::Begin(_))
+    }
+}
+
+/// A goal that is worked on, with what its bounds are compared with.
+#[derive(Debug, Clone)]
+pub struct Pursuit {
+    goal: Goal,
     begun: Instant,
     /// US dollars that were spent before.
     spent_before: f64,
 }
 
-impl GoalWork {
+/// What follows a turn that was made for a goal.
+#[derive(Debug, PartialEq, Eq)]
+pub enum GoalStep {
+    /// The condition holds. The goal is forgotten.
+    Reached,
+    /// Another turn, with this message.
+    GoesOn(String),
+    /// A bound was reached, which the text names. The goal is kept.
+    Paused(String),
+}
+
+impl Pursuit {
+    /// The work that an order asks for, from now on, after `spent` US dollars; `None` if the session has no goal to go on with.
+    ///
+    /// # Errors
+    /// The goal has no condition, or the list of sessions cannot be read.
+    pub fn ordered(
+        order: &GoalOrder,
+        config: &SessionConfig,
+        spent: f64,
+    ) -> Result<Option<Self>, AgentError> {
+        let goal = match order {
+            GoalOrder::Begin(text) => Some(Goal::new(text)?),
+            _ => Goal::of(config)?.map(Goal::taken_up),
+        };
+        Ok(goal.map(|goal| Self::begin(goal, spent)))
+    }
+
     /// Work that begins now, after `spent` US dollars.
-    pub fn begin(spent: f64) -> Self {
-        Self { begun: Instant::now(), spent_before: spent }
+    pub fn begin(goal: Goal, spent: f64) -> Self {
+        Self { goal, begun: Instant::now(), spent_before: spent }
     }
 
-    /// Why `goal` is not worked on any longer, now that `spent` US dollars are counted. `None` within the bounds.
-    pub fn bound_reached(&self, goal: &Goal, spent: f64) -> Option<String> {
-        self.bound_after(goal, self.begun.elapsed(), spent)
+    /// The goal, with the turns that are left.
+    pub fn goal(&self) -> &Goal {
+        &self.goal
     }
 
-    fn bound_after(&self, goal: &Goal, elapsed: Duration, spent: f64) -> Option<String> {
+    /// Counts a turn, which begins, and keeps the goal as one that a killed program leaves paused. Blocks.
+    ///
+    /// # Errors
+    /// The list of sessions cannot be written.
+    pub fn turn_begins(&mut self, config: &SessionConfig) -> Result<(), AgentError> {
+        self.goal.turns_left = self.goal.turns_left.saturating_sub(1);
+        Goal::keep(Some(&self.goal), config)
+    }
+
+    /// What follows a turn: `missing` is the message for the model if the condition does not hold, and `spent` what is counted
+    /// now, in US dollars. Blocks.
+    ///
+    /// # Errors
+    /// The list of sessions cannot be written.
+    pub fn after_turn(
+        &self,
+        missing: Option<String>,
+        spent: f64,
+        config: &SessionConfig,
+    ) -> Result<GoalStep, AgentError> {
+        // A session that has just begun is in the list now.
+        Goal::keep(missing.is_some().then_some(&self.goal), config)?;
+        let Some(message) = missing else { return Ok(GoalStep::Reached) };
+        Ok(match self.bound_after(self.begun.elapsed(), spent) {
+            Some(why) => GoalStep::Paused(why),
+            None => GoalStep::GoesOn(message),
+        })
+    }
+
+    /// Why the goal is not worked on any longer after this time and `spent` US dollars. `None` within the bounds.
+    fn bound_after(&self, elapsed: Duration, spent: f64) -> Option<String> {
         let cost = spent - self.spent_before;
-        if goal.turns_left == 0 {
+        if self.goal.turns_left == 0 {
             Some("its turns are used up".to_owned())
         } else if elapsed >= MOST_TIME {
             Some("it took two hours".to_owned())
@@ -80,17 +172,23 @@ impl GoalWork {
 impl Goal {
     /// The same goal with all its turns, as it is taken up again.
     #[must_use]
-    pub fn taken_up(self) -> Self {
+    fn taken_up(self) -> Self {
         Self { turns_left: MOST_TURNS, ..self }
     }
 
     /// The goal that the user writes: a condition in words, or a command behind an exclamation mark.
-    pub fn new(text: &str) -> Self {
-        let (judge, condition) = match text.strip_prefix('!') {
+    ///
+    /// # Errors
+    /// There is neither.
+    pub fn new(text: &str) -> Result<Self, AgentError> {
+        let (judge, condition) = match text.trim().strip_prefix('!') {
             Some(command) => (Judge::Command, command.trim()),
             None => (Judge::Model, text.trim()),
         };
-        Self { condition: condition.to_owned(), judge, turns_left: MOST_TURNS }
+        if condition.is_empty() {
+            return Err(AgentError::usage("a goal needs a condition, or a command behind `!`"));
+        }
+        Ok(Self { condition: condition.to_owned(), judge, turns_left: MOST_TURNS })
     }
 
     /// The goal that a session has.
@@ -131,6 +229,36 @@ impl Goal {
                  line {REACHED}; if it cannot be reached, say why and what you need.",
                 self.condition
             ),
+        }
+    }
+
+    /// The message for the model if the condition does not hold after this answer; `None` if it does. A command runs under the
+    /// rules of the session.
+    ///
+    /// # Errors
+    /// The command cannot be run, or was stopped.
+    pub async fn missing_after(
+        &self,
+        answer: &str,
+        config: &SessionConfig,
+        cancel: &CancellationToken,
+    ) -> Result<Option<String>, AgentError> {
+        if self.judge == Judge::Model {
+            return Ok((!Self::is_reached_by(answer)).then(|| self.go_on()));
+        }
+        let tools = config.direct_tools().await?;
+        let arguments = Map::from_iter([("command".to_owned(), json!(self.condition))]);
+        match tools.call("bash", arguments, cancel.clone()).await {
+            Ok(output) if !output.is_error => Ok(None),
+            Ok(output) => {
+                let code = output.details.as_ref().map(|details| details["exitCode"].to_string());
+                let ending = format!("exit {}", code.unwrap_or_default());
+                Ok(Some(self.failed(&ending, &joined_text(&output.content, "\n"))))
+            }
+            Err(ToolError::Failed(why)) => {
+                Err(AgentError::usage(format!("the command of the goal cannot be run: {why}")))
+            }
+            Err(ToolError::Aborted(_)) => Err(AgentError::aborted()),
         }
     }
 

@@ -25,6 +25,7 @@ mod aside;
 mod asked_by_program;
 mod command;
 mod event;
+mod goal;
 mod jobs;
 mod mode;
 mod model;
@@ -70,6 +71,8 @@ struct State {
     is_due: bool,
     /// Whether another process has stopped a turn, until that is taken note of.
     was_stopped: bool,
+    /// The goal that is worked on.
+    pursued: Option<goal::Pursued>,
 }
 
 #[derive(Clone)]
@@ -89,6 +92,7 @@ impl State {
             running: None,
             is_due: false,
             was_stopped: false,
+            pursued: None,
         }
     }
 
@@ -376,7 +380,9 @@ impl Session {
     async fn answer(self: &Arc<Self>, mut next: Option<Running>) {
         while let Some(running) = next.take() {
             self.emit(SessionEvent::Begin(SessionWork::Turn));
+            let cancel = running.cancel.clone();
             let result = self.run_turn(running).await;
+            self.after_turn(&result, &cancel).await;
             next = self.end(result.map(|result| Done::Answered(Box::new(result)))).await;
         }
     }

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use myclaw_agent::did_you_mean;
+use myclaw_agent::{GoalOrder, did_you_mean};
 use myclaw_tools::Direction;
 
 use super::back::GoesBack;
-use super::goal::GoalOrder;
 use super::jobs::killed_id;
 use super::queue;
 use myclaw_front::servers::ServerCommand;

@@ -326,7 +326,7 @@ impl Chat {
                 Some(message) => self.turns(Some(message)).await,
                 None => Ok(()),
             },
-            Parsed::Command(Command::Goal(order)) => self.pursue(order).await,
+            Parsed::Command(Command::Goal(order)) => self.pursue(&order).await,
             Parsed::Command(Command::Aside(question)) => self.turn(TurnWork::Aside(question)).await,
             Parsed::Command(Command::Compact(focus)) => self.compact(focus).await,
             Parsed::Command(Command::Skill(Some(argument))) => {

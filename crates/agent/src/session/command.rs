@@ -12,7 +12,7 @@ use crate::blocking::blocking;
 use crate::export::local_minute;
 use crate::selection::Selection;
 use crate::session_config::spent_today;
-use crate::{AgentError, Plan, SessionConfig, UndoMode};
+use crate::{AgentError, GoalOrder, Plan, SessionConfig, UndoMode};
 
 mod context;
 
@@ -43,6 +43,8 @@ pub enum SessionCommand {
     Rewind(Option<String>),
     /// Lists the agents that are files.
     Agents,
+    /// Shows or drops the goal, or begins to work on one.
+    Goal(GoalOrder),
 }
 
 /// What a command says: a table, and lines below it.
@@ -86,6 +88,7 @@ impl SessionCommand {
             ("/redo", None) => Self::Undo(Direction::Redo),
             ("/rewind", number) => Self::Rewind(number),
             ("/agents", None) => Self::Agents,
+            ("/goal", order) => Self::Goal(GoalOrder::parse(order.as_deref())),
             _ => return None,
         })
     }
@@ -112,6 +115,7 @@ impl Session {
                 let result = self.ask_aside(&question, foreground).await?;
                 Ok(format!("aside: {question}\n{}", result.reply.trim()).into())
             }
+            SessionCommand::Goal(order) => Ok(self.goal(order).await?.into()),
             command => self.tell(command, name).await,
         }
     }
@@ -140,7 +144,7 @@ impl Session {
             }
             SessionCommand::Rewind(number) => self.rewind_to(number.as_deref(), name).await?,
             SessionCommand::Agents => agents(&self.config()),
-            SessionCommand::Compact(_) | SessionCommand::Aside(_) => {
+            SessionCommand::Compact(_) | SessionCommand::Aside(_) | SessionCommand::Goal(_) => {
                 return Err(AgentError::usage("a call of the model cannot begin here"));
             }
         })
@@ -162,9 +166,7 @@ impl Session {
         let config = self.config();
         let files = blocking(move || config.differences()).await??;
         if files.is_empty() {
-            return Ok("nothing is different now of what write, edit and apply_patch changed here; `!!git diff` shows what \
-                       commands did"
-                .to_owned());
+            return Ok("nothing is different now of what the agent's tools changed here".to_owned());
         }
         let shown = |file: &FileDifference| match (&file.diff, &file.not_compared) {
             (Some(diff), _) => format!("{}\n{}", file.path, diff.trim_end()),

@@ -8,7 +8,9 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use myclaw_agent::subagents::SubagentTools;
-use myclaw_agent::{Driver, Goal, RunOptions, Selection, SessionConfig, SessionEvent, engine};
+use myclaw_agent::{
+    Driver, FailureClass, Home, RunOptions, Selection, SessionConfig, SessionEvent, engine,
+};
 use myclaw_config::ToolRules;
 use myclaw_engine::{EventCallback, RunParams, RunResult};
 use myclaw_files::OwnedDirectory;
@@ -99,18 +101,11 @@ fn run_turn(
 ) -> Result<(), CliError> {
     let pictures = attachments::named(&args.images.paths)?;
     let options = run_options(&args.bounds)?;
+    let pursuit = args.goal.as_deref().map(goal::pursuit).transpose()?;
     let scratch = args.no_session.then(scratch).transpose()?;
     let Entered { worktree, session, wanted } =
         worktree::enter(&args.worktree, &args.session, Wanted::from(args.last))?;
-    let home = find_home()?;
-    let home = match &scratch {
-        Some(scratch) => {
-            let stores = home.stores().clone().with_sessions_in_memory(scratch.path());
-            home.with_stores(stores)
-        }
-        None => home,
-    };
-    let mut start = Start::find_in(home, &session, wanted)?;
+    let mut start = Start::find_in(home_with(scratch.as_ref())?, &session, wanted)?;
     if !args.no_session {
         refuse_shared(&start.config)?;
         begin_to_write(&start.config.home)?;
@@ -135,13 +130,15 @@ fn run_turn(
         let approver = TerminalApprover::on_terminal(output);
         let engine = engine(config.home.http_options());
         let events = Arc::new(|_: &_, _: SessionEvent<'_>| {});
-        let (driver, _subagents) = SubagentTools::drive(
+        let (driver, subagents) = SubagentTools::drive(
             engine,
             cancel.child_token(),
             events,
             approver,
             Some(RemoteTools::with(None)),
         );
+        // This command waits for them by itself.
+        subagents.await_results(Arc::new(|_| {}));
         let selection = config.select_model(args.session.model.as_deref()).await?;
         announce(&selection, verbosity);
         let place = config.working_directory();
@@ -154,6 +151,8 @@ fn run_turn(
         config.subscribe_to_notices(&on_event);
         let turns = Turns {
             driver,
+            subagents,
+            verbosity,
             selection,
             thinking: args.session.thinking,
             config: &config,
@@ -162,8 +161,8 @@ fn run_turn(
             cancel,
             on_event: &on_event,
         };
-        let outcome = match args.goal.as_deref().map(Goal::new) {
-            Some(goal) => turns.pursue(goal, pictures, message, verbosity).await.map(|()| None),
+        let outcome = match pursuit {
+            Some(pursuit) => turns.pursue(pursuit, pictures, message).await.map(|()| None),
             None => turns.answer(pictures, message, form.as_ref()).await,
         };
         if let Ok(Some(value)) = &outcome {
@@ -179,6 +178,18 @@ fn run_turn(
     }))?
 }
 
+/// The home, with sessions in memory if there is a directory for their outputs.
+fn home_with(scratch: Option<&OwnedDirectory>) -> Result<Home, CliError> {
+    let home = find_home()?;
+    Ok(match scratch {
+        Some(scratch) => {
+            let stores = home.stores().clone().with_sessions_in_memory(scratch.path());
+            home.with_stores(stores)
+        }
+        None => home,
+    })
+}
+
 /// The directory for outputs of a run without a session.
 fn scratch() -> Result<OwnedDirectory, CliError> {
     let place = std::env::temp_dir();
@@ -191,6 +202,8 @@ fn scratch() -> Result<OwnedDirectory, CliError> {
 /// What the turns of one command have in common.
 struct Turns<'a> {
     driver: Arc<Driver>,
+    subagents: Arc<SubagentTools>,
+    verbosity: Verbosity,
     selection: Selection,
     thinking: Option<ThinkingLevel>,
     config: &'a SessionConfig,
@@ -238,8 +251,32 @@ impl Turns<'_> {
         Ok(content)
     }
 
-    /// Runs one turn.
+    /// Runs one turn, and those that answer the results of the sub-agents that it has begun in the background.
     async fn run(&self, user_message: Vec<ContentBlock>) -> Result<RunResult, CliError> {
+        let mut result = self.run_once(user_message).await?;
+        loop {
+            let key = &self.config.session_key;
+            let count = self.subagents.in_background(key);
+            if count > 0 && self.verbosity == Verbosity::Normal {
+                note(format_args!("myclaw: waiting for {count} sub-agents in the background"));
+            }
+            if !self.subagents.background_ended(key).await {
+                return Ok(result);
+            }
+            let before = result.usage;
+            match self.run_once(Vec::new()).await {
+                Ok(next) => result = next,
+                // The turn before has taken the results.
+                Err(error) if error.class == FailureClass::NothingToDo.as_str() => {
+                    return Ok(result);
+                }
+                Err(error) => return Err(error),
+            }
+            result.usage.add_call(&before);
+        }
+    }
+
+    async fn run_once(&self, user_message: Vec<ContentBlock>) -> Result<RunResult, CliError> {
         let Self { driver, selection, config, output, .. } = self;
         let added = driver.additions(config);
         let params = RunParams {

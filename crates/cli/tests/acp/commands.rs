@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use myclaw_testkit::{Reply, Script, TempHome};
+use myclaw_testkit::{Gate, ModelServer, Reply, Script, TempHome, WireFormat};
 use serde_json::json;
 
 use crate::client::{Client, text_of};
@@ -79,5 +79,66 @@ fn an_editor_undoes_and_asks_for_facts_without_the_model() {
     // The model and the thinking level are options; a prompt about them is said.
     server.push(Reply::anthropic().text("I see."));
     assert_eq!(told(&mut client, &session, "/model x/y"), "I see.");
+    client.finish();
+}
+
+#[test]
+fn an_editor_works_on_a_goal_in_one_prompt_and_shows_and_drops_it() {
+    let (home, server, mut client, session) = Client::with_session(Script::new());
+    assert!(told(&mut client, &session, "/goal").contains("there is no goal"));
+    assert!(told(&mut client, &session, "/goal !").contains("needs a condition"));
+    for text in ["Not yet.", "All there.\nGOAL REACHED"] {
+        server.push(Reply::anthropic().text(text));
+    }
+    let said = told(&mut client, &session, "/goal three lines");
+    assert!(said.contains("Not yet.") && said.contains("All there."), "{said}");
+    let sent = json!(server.last_request().messages()).to_string();
+    assert!(sent.contains("Work until this holds") && sent.contains("not reached yet"), "{sent}");
+    for _ in 0..20 {
+        server.push(Reply::anthropic().text("Once more."));
+    }
+    client.converse(&session, "/goal !false");
+    let shown = told(&mut client, &session, "/goal");
+    assert!(shown.contains("false (paused, "), "{shown}");
+    assert!(told(&mut client, &session, "/goal stop").contains("dropped: false"));
+    drop(home);
+    client.finish();
+}
+
+#[test]
+fn a_prompt_is_answered_when_its_sub_agents_in_the_background_are_done_or_it_is_cancelled() {
+    let gate = Gate::closed();
+    let held = gate.clone();
+    let server = ModelServer::spawn_blocking_thread(Script::answer_with(move |request, number| {
+        let last = json!(request.messages().last()).to_string();
+        if json!(request.messages().first()).to_string().contains("[Task ") {
+            return Reply::anthropic().text("found it").step().hold_after(0, &held);
+        }
+        if last.contains("begin") && !last.contains("tool_result") {
+            let order = json!({"task": "look", "background": true});
+            return Reply::anthropic()
+                .tool_call(format!("c{number}"), "sessions_spawn", order)
+                .step();
+        }
+        Reply::anthropic().text(format!("answer {number}")).step()
+    }));
+    let home = TempHome::new();
+    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+    config["agents"]["defaults"]["sandbox"]["mode"] = json!("off");
+    home.write_config(&config);
+    let mut client = Client::introduced(&home);
+    let session = client.new_session(&home);
+    // One that is cancelled while it waits: the sub-agent is stopped, and reports that with the next prompt.
+    let id = client.prompt(&session, "begin");
+    client.line_with("answer");
+    // Its turn ends.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    client.notify("session/cancel", &json!({"sessionId": session}));
+    assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
+    gate.open();
+    let said = told(&mut client, &session, "begin");
+    assert_eq!(said.matches("answer ").count(), 2, "{said}");
+    let sent = json!(server.last_request().messages()).to_string();
+    assert!(sent.contains("was stopped, after") && sent.contains("> found it"), "{sent}");
     client.finish();
 }

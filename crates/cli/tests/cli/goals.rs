@@ -1,8 +1,13 @@
 //! `/goal`: the agent continues until a condition holds, within bounds, and a killed chat leaves the goal paused.
 
-use myclaw_testkit::{ModelServer, RecordedRequest, Reply, Script, Step, TempHome, WireFormat};
+use std::time::Duration;
+
+use myclaw_testkit::{
+    ModelServer, RecordedRequest, Reply, Script, Signal, Step, TempHome, WireFormat,
+};
 use serde_json::json;
 
+use crate::rpc::Client;
 use crate::run;
 use crate::screen::{ask, chat, leave, prompt_after};
 
@@ -86,5 +91,56 @@ fn a_script_pursues_a_goal_and_its_exit_code_says_whether_it_was_reached() {
     assert_eq!(lines(&home), 22);
     let empty = run(&home, &["run", "--goal", "!"]);
     empty.assert_code(2);
-    assert!(empty.stderr().contains("--goal needs a condition"), "{}", empty.stderr());
+    assert!(empty.stderr().contains("--goal: a goal needs a condition"), "{}", empty.stderr());
+}
+
+#[test]
+fn a_program_sets_a_goal_follows_it_by_its_notices_and_takes_it_up_again() {
+    let (home, _server) = home_with_goal();
+    let mut client = Client::start(&home);
+    let none = client.ask(json!({"type": "goal"}), 1);
+    assert_eq!(none["data"]["goal"], json!(null), "{none}");
+    for (wrong, why) in [
+        (json!({"type": "goal", "condition": "!"}), "needs a condition"),
+        (json!({"type": "goal", "action": "resume"}), "there is no goal to go on with"),
+        (json!({"type": "goal", "condition": "x", "action": "stop"}), "write one of them"),
+        (json!({"type": "goal", "action": "fly"}), "unknown variant"),
+    ] {
+        let refused = client.ask(wrong, 2);
+        assert_eq!(refused["success"], false, "{refused}");
+        assert!(refused["error"].to_string().contains(why), "{refused}");
+    }
+    let command = "!test $(wc -l < lines) -ge 2";
+    client.ask(json!({"type": "goal", "condition": command}), 3);
+    let notice = client.wait_for("the goal is reached");
+    assert_eq!((&notice["type"], &notice["code"]), (&json!("notice"), &json!("goal")), "{notice}");
+    client.wait_for("\"idle\":true");
+    assert_eq!(lines(&home), 2);
+    // One that is never reached is dropped in the middle; its turn ends, and no other begins.
+    client.ask(json!({"type": "goal", "condition": "!sleep 0.5; false"}), 4);
+    client.wait_for("18 turns left");
+    let shown = client.ask(json!({"type": "goal"}), 5);
+    assert!(shown["data"]["text"].to_string().contains("at work"), "{shown}");
+    let busy = client.ask(json!({"type": "goal", "condition": "other"}), 6);
+    assert_eq!(busy["class"], "busy", "{busy}");
+    client.ask(json!({"type": "goal", "action": "stop"}), 7);
+    let (output, all) = client.finish();
+    output.assert_code(0);
+    let last = all.iter().rfind(|line| line["type"] == "run_end").expect("an end");
+    assert_eq!(last["outcome"], "answered", "{last}");
+    assert!(lines(&home) < 20, "it went on");
+    // A killed program leaves it paused.
+    let mut client = Client::start(&home);
+    client.ask(json!({"type": "goal", "condition": "!sleep 0.5; false"}), 1);
+    client.wait_for("18 turns left");
+    client.child.signal(Signal::Kill);
+    client.child.wait(Duration::from_secs(30));
+    let mut client = Client::start(&home);
+    let left = client.ask(json!({"type": "goal"}), 1);
+    assert!(left["data"]["text"].to_string().contains("sleep 0.5; false (paused"), "{left}");
+    client.ask(json!({"type": "goal", "action": "resume"}), 2);
+    client.wait_for("19 turns left");
+    client.ask(json!({"type": "abort"}), 3);
+    client.wait_for("the goal is paused");
+    client.finish();
 }

@@ -313,3 +313,59 @@ fn the_cost_of_a_run_and_of_its_sub_agents_is_bounded_together() {
         assert_eq!(output.stderr().contains("raise --max-cost"), code == 1, "{}", output.stderr());
     }
 }
+
+#[test]
+fn a_run_waits_for_its_sub_agents_in_the_background_and_answers_what_they_say() {
+    let orders = || {
+        vec![
+            json!({"task": "the first", "background": true}),
+            json!({"task": "the second", "background": true}),
+        ]
+    };
+    let (server, home) = serve(family(orders(), done));
+    unconfined(&home);
+    let output = run(&home, &["run", "begin"]);
+    output.assert_code(0);
+    let sent = text_of(&server.last_request());
+    assert!(sent.contains("> done one") && sent.contains("> done two"), "{sent}");
+    assert!(output.stderr().contains("sub-agents in the background"), "{}", output.stderr());
+    // The answer to the results is the end of what is printed, and the whole of `--no-session` too.
+    let output = run(&home, &["run", "-q", "--no-session", "begin"]);
+    output.assert_code(0);
+    assert!(text_of(&server.last_request()).contains("> done two"));
+    assert_eq!(output.stdout().matches("answer ").count(), 2, "{}", output.stdout());
+}
+
+#[test]
+fn a_stopped_run_stops_its_sub_agents_in_the_background() {
+    let order = json!({"task": "the first", "background": true});
+    let (server, home) = serve(family(vec![order], |request, number| {
+        done(request, number).hold_after(0, &Gate::closed())
+    }));
+    unconfined(&home);
+    let child = RunningChild::spawn(&mut myclaw(&home, &["run", "begin"]));
+    until("the task", || server.requests().iter().any(|request| is_task(request)));
+    child.signal(Signal::Interrupt);
+    child.wait(PATIENCE).assert_code(130);
+}
+
+#[test]
+fn a_killed_run_loses_no_result_of_a_sub_agent_in_the_background() {
+    let kills = number_from("MYCLAW_KILLS").unwrap_or(KILLS);
+    for kill in 0..kills {
+        let order = json!({"task": "the first", "label": "a", "background": true});
+        let (server, home) = serve(family(vec![order], done));
+        unconfined(&home);
+        let child = RunningChild::spawn(&mut myclaw(&home, &["run", "begin"]));
+        std::thread::sleep(Duration::from_millis(kill * 23));
+        child.signal(Signal::Kill);
+        child.wait(PATIENCE);
+        run(&home, &["run", "go on"]).assert_code(0);
+        let log = fs::read_to_string(home.transcript_path("main")).unwrap_or_default();
+        let is_begun = server.requests().iter().any(|request| is_task(request));
+        let is_result =
+            |row: &&str| row.contains("done one") && !row.contains("\"role\":\"assistant\"");
+        let count = log.lines().filter(is_result).count();
+        assert_eq!(count, usize::from(is_begun), "kill {kill}:\n{log}");
+    }
+}

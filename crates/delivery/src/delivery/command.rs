@@ -26,7 +26,10 @@ impl Delivery {
     ) -> Result<CommandAnswer, DeliveryError> {
         let needs_rest = matches!(
             command,
-            SessionCommand::Undo(_) | SessionCommand::Compact(_) | SessionCommand::Rewind(Some(_))
+            SessionCommand::Undo(_)
+                | SessionCommand::Compact(_)
+                | SessionCommand::Rewind(Some(_))
+                | SessionCommand::Goal(_)
         );
         if needs_rest && !self.ledger().claims().holds(&desk_of(key.as_str())) {
             let asked = json!({"session": key.as_str(), "name": name, "line": line});

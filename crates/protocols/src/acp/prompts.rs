@@ -7,7 +7,9 @@ use agent_client_protocol_schema::v1::{
     Error, NoticeSeverity, PromptRequest, RequestId, SessionUpdate, StopReason,
     UnstructuredCommandInput,
 };
-use myclaw_agent::{Accepted, FailureClass, Foreground, FoundSkills, Session, SessionCommand};
+use myclaw_agent::{
+    Accepted, FailureClass, Foreground, FoundSkills, GoalOrder, Session, SessionCommand,
+};
 use myclaw_engine::{CompactionOutcome, CompactionReport};
 use myclaw_llm::ContentBlock as Block;
 use myclaw_session::SessionKey;
@@ -74,6 +76,11 @@ pub(super) fn commands() -> SessionUpdate {
         AvailableCommand::new("diff", "Show what the agent's tools have changed"),
         AvailableCommand::new("usage", "Show tokens and cost"),
         AvailableCommand::new("context", "Show what fills the context window"),
+        command(
+            "goal",
+            "Work until a condition holds",
+            "the condition, or !COMMAND; `stop`, `resume`",
+        ),
         command("init", "Write an AGENTS.md for this project", "what else it should say"),
         command("review", "Review the working tree, a branch or a pull request", "what to review"),
     ]))
@@ -156,11 +163,30 @@ async fn obeyed(
             matches!(command, SessionCommand::Model(_) | SessionCommand::Thinking(_))
         };
         match SessionCommand::parse(text).filter(|command| !is_option(command)) {
+            Some(SessionCommand::Goal(order)) if order.is_work() => {
+                pursue(agent, key, session, request, order).await;
+            }
             Some(command) => tell(agent, key, Arc::clone(session), request.clone(), command),
             None => return false,
         }
     }
     true
+}
+
+/// Begins to work on a goal. The request is answered when that is over.
+async fn pursue(
+    agent: &Agent,
+    key: &SessionKey,
+    session: &Arc<Session>,
+    request: &RequestId,
+    order: GoalOrder,
+) {
+    let client_sessions = &agent.client_sessions;
+    match session.goal(order).await {
+        Ok(_) if session.work().is_some() => client_sessions.wait(key, request.clone()),
+        Ok(said) => say(client_sessions, &agent.wire(), key, request.clone(), said),
+        Err(error) => say(client_sessions, &agent.wire(), key, request.clone(), error.message),
+    }
 }
 
 /// Says what a command about the session says. After going back the editor opens the session that goes on.
@@ -174,7 +200,7 @@ fn tell(
     let (client_sessions, wire) = (Arc::clone(&agent.client_sessions), agent.wire());
     let key = key.clone();
     agent.driver.spawn(async move {
-        let said = match session.tell(command, key.as_str()).await {
+        let said = match session.obey(command, key.as_str()).await {
             Ok(answer) => {
                 let mut lines = columns(&answer.rows);
                 lines.push(answer.text);

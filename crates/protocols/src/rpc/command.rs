@@ -180,6 +180,10 @@ impl Controller {
             Command::Delete => self.delete(&session).await,
             Command::Fork(fork) => self.fork(&session, fork).await,
             Command::Rewind(wanted) => self.rewind(&session, wanted).await,
+            Command::Goal(wanted) => {
+                let said = session.goal(wanted.order()?).await?;
+                Ok(json!({"goal": session.known_goal().await?, "text": said}))
+            }
             Command::NewSession(name) => self.begin_session(name),
             Command::SwitchSession(name) => self.switch_session(name),
             Command::ListSessions(wanted) => {

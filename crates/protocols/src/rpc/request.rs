@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
-use myclaw_agent::did_you_mean;
+use myclaw_agent::{GoalOrder, did_you_mean};
 use myclaw_config::QueueMode;
 use myclaw_engine::ScopeKind;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+
+use myclaw_front::exit::CliError;
 
 /// A command with its arguments.
 #[derive(Debug, Deserialize)]
@@ -38,6 +40,8 @@ pub(super) enum Command {
     Undo(Undo),
     /// Goes back in talk and files.
     Rewind(Rewind),
+    /// Shows or drops the goal, or begins to work on one.
+    Goal(GoalWanted),
     /// Returns what the tools have changed in the session.
     GetChanges,
     /// Returns the state of the session.
@@ -76,7 +80,7 @@ pub(super) enum Command {
 
 /// The commands, each with its fields besides `id`, `type` and `session`. Other fields are errors: a misspelt one would
 /// change what happens without a word.
-const COMMANDS: [(&str, &[&str]); 30] = [
+const COMMANDS: [(&str, &[&str]); 31] = [
     ("prompt", &["message", "content", "images", "skill", "mode"]),
     ("steer", &["message", "content", "images", "skill"]),
     ("follow_up", &["message", "content", "images", "skill"]),
@@ -90,6 +94,7 @@ const COMMANDS: [(&str, &[&str]); 30] = [
     ("compact", &["focus", "customInstructions"]),
     ("undo", &["turn", "redo", "dryRun"]),
     ("rewind", &["messageId", "name"]),
+    ("goal", &["condition", "action"]),
     ("get_changes", &[]),
     ("get_state", &[]),
     ("get_messages", &["limit", "before"]),
@@ -328,6 +333,42 @@ pub(super) struct Fork {
     pub(super) at: Option<String>,
     #[serde(default)]
     pub(super) name: Option<String>,
+}
+
+/// What is wanted of the goal; nothing shows it.
+#[derive(Debug, Deserialize)]
+pub(super) struct GoalWanted {
+    /// A new one: what is to hold, or a command behind an exclamation mark.
+    #[serde(default)]
+    condition: Option<String>,
+    /// What is done with the one that there is.
+    #[serde(default)]
+    action: Option<GoalAction>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum GoalAction {
+    Stop,
+    Resume,
+}
+
+impl GoalWanted {
+    /// The order.
+    ///
+    /// # Errors
+    /// Both fields are there.
+    pub(super) fn order(self) -> Result<GoalOrder, CliError> {
+        match (self.condition, self.action) {
+            (None, None) => Ok(GoalOrder::Show),
+            (Some(condition), None) => Ok(GoalOrder::Begin(condition)),
+            (None, Some(GoalAction::Stop)) => Ok(GoalOrder::Stop),
+            (None, Some(GoalAction::Resume)) => Ok(GoalOrder::Resume),
+            (Some(_), Some(_)) => Err(CliError::usage(
+                "goal: `condition` begins a new goal and `action` is about the one that there is; write one of them",
+            )),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]
