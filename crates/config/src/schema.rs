@@ -14,6 +14,7 @@ use crate::{Environment, Paths};
 
 mod agents;
 mod auth;
+mod bindings;
 mod browser;
 pub(crate) mod channels;
 mod diagnostics;
@@ -44,6 +45,7 @@ pub use agents::{
     AgentConfig, AgentDefaults, AgentEntry, AgentsConfig, CompactionConfig, ContextPruning,
 };
 pub use auth::{AuthConfig, CooldownConfig};
+pub use bindings::{KeyBindings, KeyName};
 pub use browser::BrowserToolConfig;
 pub(crate) use channels::*;
 pub use diagnostics::{DiagnosticsConfig, TrustedProject};

@@ -3,6 +3,7 @@
 mod approvals;
 mod channels;
 mod gateway;
+mod keys;
 pub(crate) mod mcp;
 mod persona;
 mod rules;
@@ -31,6 +32,7 @@ pub(crate) fn check(config: &Config) -> Vec<Finding> {
     approvals::check(config, &mut findings);
     channels::check(config, &mut findings);
     gateway::check(config, &mut findings);
+    keys::check(config, &mut findings);
     check_heartbeats(config, &mut findings);
     subagents::check(config, &mut findings);
     persona::check(config, &mut findings);

@@ -27,6 +27,7 @@ pub use alternate::AlternateScreen;
 pub use colour::{Paint, Style};
 pub use escape::{Escaper, escaped};
 pub use keyboard::{Keyboard, forget_typed};
+pub use keys::bind_keys;
 pub use markdown::{MarkdownStream, rendered};
 pub use output::{Destination, JsonMode, Output};
 pub use paste::{FocusReports, PasteMarks};

@@ -5,7 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use myclaw_config::SecretString;
+use myclaw_agent::Home;
+use myclaw_config::{SecretString, ThemeName};
 use myclaw_files::variables::GATEWAY_TOKEN as TOKEN_VARIABLE;
 use myclaw_gateway_client::{ConnectError, GatewayAddress, PlainLink};
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use super::input::{Input, Source, next_input};
 use super::outputs::Common;
 use super::typed::{Key, TypedLine};
 use super::welcome::put_heading;
-use super::{Wake, is_interactive, put_line};
+use super::{Wake, is_interactive, put_line, theme};
 use crate::args::AttachArgs;
 use command::Command;
 use link::{Link, News};
@@ -27,7 +28,8 @@ use myclaw_front::interrupt::Interrupts;
 use myclaw_front::pager;
 use myclaw_front::runtime;
 use myclaw_front::terminal::{
-    Keyboard, PasteMarks, Size, Style, StyledLine, escaped, suspend, wrapped,
+    Keyboard, Paint, PasteMarks, Size, Style, StyledLine, bind_keys, choose_palette, escaped,
+    suspend, wrapped,
 };
 use myclaw_front::time::local_minute;
 use view::View;
@@ -66,9 +68,10 @@ pub(super) fn run_with(
     let home = find_home()?;
     let paths = home.paths.clone();
     // A config that cannot be used is no reason to stay away from a gateway.
-    let keys = myclaw_config::load_or_default(&home.environment)
-        .map(|loaded| loaded.config.terminal.keys)
+    let terminal = myclaw_config::load_or_default(&home.environment)
+        .map(|loaded| loaded.config.terminal.clone())
         .unwrap_or_default();
+    bind_keys(&terminal.bindings);
     let address = match &args.url {
         None => GatewayAddress::own(&home),
         Some(url) => {
@@ -101,10 +104,18 @@ pub(super) fn run_with(
             unsent: String::new(),
             wants_to_leave: false,
             common: Arc::default(),
+            home,
+            theme: terminal.theme,
         };
+        if Paint::for_stream(&io::stdout()) == Paint::Styled {
+            // What was typed while the terminal answered is in the editor.
+            let typed = choose_palette(terminal.theme).await;
+            let typed = String::from_utf8_lossy(&typed).into_owned();
+            attached.unsent = typed.chars().filter(|key| !key.is_control()).collect();
+        }
         attached.editor = Some(Source::Editor(Box::new(Editor::new(
             &paths,
-            keys,
+            terminal.keys,
             breaks,
             Arc::clone(&attached.common),
         ))));
@@ -149,6 +160,9 @@ struct Attached {
     unsent: String,
     wants_to_leave: bool,
     common: Arc<Common>,
+    home: Home,
+    /// The theme that the config names.
+    theme: ThemeName,
 }
 
 impl Attached {
@@ -334,6 +348,12 @@ impl Attached {
                 self.view.change_session();
                 self.link.watch(&name).await;
                 tell(&format!("session `{}`", escaped(&name)))?;
+            }
+            Command::Theme(None) => tell(&theme::list(self.common.theme(self.theme)))?,
+            Command::Theme(Some(name)) => {
+                let (theme, said) = theme::change(&self.home, &name).await;
+                self.common.set_theme(theme);
+                tell(&escaped(&said))?;
             }
             Command::Stop => put_line("nothing runs")?,
             Command::Unknown(message) => tell(&escaped(&message))?,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use myclaw_agent::{UndoMode, check_agent, undone_in_words};
+use myclaw_config::ThemeName;
 use myclaw_session::{Role, SessionKey, TailLimit, TranscriptMessage};
 use myclaw_tools::{Direction, WhichTurn};
 
@@ -97,7 +98,7 @@ impl Chat {
             Command::Export(file) => self.export(&file),
             Command::Copy => self.copy(),
             Command::Title(Some(title)) => self.title(&title),
-            Command::Theme(None) => self.say(&theme::list(self.common.theme(&self.session))),
+            Command::Theme(None) => self.say(&theme::list(self.theme())),
             Command::Theme(Some(name)) => {
                 let (theme, said) = theme::change(&self.session.config().home, &name).await;
                 self.common.set_theme(theme);
@@ -105,6 +106,10 @@ impl Chat {
             }
             Command::Search(text) => self.search(&text).await,
         }
+    }
+
+    fn theme(&self) -> ThemeName {
+        self.common.theme(self.session.config().config.terminal.theme)
     }
 
     /// Undoes the changes of a turn, or makes them again.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use myclaw_agent::{Plan, Session};
+use myclaw_agent::Plan;
 use myclaw_config::ThemeName;
 use myclaw_engine::AgentRunEvent;
 use myclaw_llm::Usage;
@@ -66,8 +66,8 @@ impl Common {
     }
 
     /// The theme in use.
-    pub(super) fn theme(&self, session: &Session) -> ThemeName {
-        self.theme.lock().unwrap_or(session.config().config.terminal.theme)
+    pub(super) fn theme(&self, usual: ThemeName) -> ThemeName {
+        self.theme.lock().unwrap_or(usual)
     }
 
     /// Another theme is in use, if there is one.

@@ -13,7 +13,8 @@ use super::{Chat, View, put_line};
 use myclaw_front::exit::CliError;
 use myclaw_front::report::first_line;
 use myclaw_front::terminal::{
-    Paint, Size, Style, Title, choose_palette, escaped, rendered, set_title, truncated, wrapped,
+    Paint, Size, Style, Title, bind_keys, choose_palette, escaped, rendered, set_title, truncated,
+    wrapped,
 };
 
 /// Rows of the last answer that are shown when a session is continued.
@@ -50,6 +51,7 @@ impl Chat {
     pub(super) async fn look_at_terminal(&self) -> Vec<u8> {
         let config = Arc::clone(&self.session.config().config);
         self.common.attention.set(config.terminal.clone());
+        bind_keys(&config.terminal.bindings);
         if Paint::for_stream(&io::stdout()) == Paint::Plain {
             return Vec::new();
         }

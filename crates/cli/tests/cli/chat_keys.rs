@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use myclaw_testkit::{ModelServer, Reply, Terminal};
+use serde_json::json;
 
 use crate::screen::{chat, leave, slow_tool};
-use crate::{always, last_message, run, serve};
+use crate::{always, change_config, last_message, run, serve};
 
 /// Reports that a terminal sends late or unasked.
 const REPORTS: [&str; 16] = [
@@ -217,4 +218,51 @@ fn lines_are_edited_with_the_keys_of_vi_where_the_config_says_so() {
     terminal.send("\x03");
     terminal.expect_screen(|screen| screen.ends_with("You:"));
     leave(&mut terminal);
+}
+
+#[test]
+fn keys_that_the_config_binds_do_what_the_usual_ones_did_and_mistakes_are_named() {
+    let (server, home) = serve([slow_tool("call_1"), Reply::anthropic().text("Done.")]);
+    change_config(&home, |config| {
+        config["terminal"]["bindings"] =
+            json!({"thinking": "f2", "mode": "ctrl-t", "newline": "alt-n"});
+    });
+    let mut terminal = chat(&home);
+    // Both forms of a function key. The usual key of a moved action does nothing.
+    for key in ["\x1bOQ", "\x1b[12~"] {
+        terminal.send(key);
+        terminal.expect_screen(|screen| {
+            screen.contains("what the model thinks is") && screen.ends_with("You:")
+        });
+    }
+    terminal.send("\x1b[Z");
+    for mode in ["sandbox", "read-only", "plan", "ask", "auto"] {
+        terminal.send("\x14");
+        let said = format!("mode {mode}: ");
+        terminal.expect_screen(|screen| screen.contains(&said) && screen.ends_with("You:"));
+    }
+    terminal.send("one\x1bntwo\r");
+    // The same while the agent works.
+    server.wait_for_requests_blocking(1);
+    terminal.send("\x1bOQ");
+    terminal.expect("what the model thinks is");
+    home.write_in_workspace("go", "");
+    terminal.expect_screen(|screen| screen.contains("Done.") && screen.ends_with("You:"));
+    let sent = json!(server.requests()[0].messages()).to_string();
+    assert!(sent.contains("one\\ntwo"), "{sent}");
+    leave(&mut terminal);
+    for (bindings, why) in [
+        (json!({"editor": "ctrl-t", "thinking": "ctrl-t"}), "ctrl-t is the key for `thinking` too"),
+        (json!({"editor": "ctrl-o"}), "ctrl-o is the key for `unfold` too"),
+        (json!({"editor": "ctrl-c"}), "ctrl-c cannot be bound, because it aborts"),
+        (json!({"editor": "space"}), "a key such as"),
+        (json!({"editor": "f13"}), "a key such as"),
+        (json!({"fly": "f3"}), "fly"),
+    ] {
+        change_config(&home, |config| config["terminal"]["bindings"] = bindings.clone());
+        let checked = run(&home, &["config", "check"]);
+        checked.assert_code(3);
+        let said = checked.stderr() + &checked.stdout();
+        assert!(said.contains(why), "{bindings}: {said}");
+    }
 }

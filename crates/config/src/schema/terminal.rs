@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::values;
+use super::{KeyBindings, values};
 
 /// Seconds after which a user who waits may look elsewhere.
 const LONG_TURN_SECONDS: u64 = 10;
@@ -29,6 +29,8 @@ pub struct TerminalConfig {
     pub status_command: Option<String>,
     /// The keys of the line editor: those of Emacs, which most shells have, or those of vi.
     pub keys: KeysName,
+    /// The keys of the chat that can be others.
+    pub bindings: KeyBindings,
     /// What happens when a long turn ends or the agent needs an answer: a bell and, where the terminal can, a desktop
     /// notification; only the bell; or nothing.
     pub notifications: NotificationsName,
@@ -43,6 +45,7 @@ impl Default for TerminalConfig {
             status_line: None,
             status_command: None,
             keys: KeysName::default(),
+            bindings: KeyBindings::default(),
             notifications: NotificationsName::default(),
             long_turn_seconds: LONG_TURN_SECONDS,
         }

@@ -250,7 +250,23 @@ const TENANT: Format =
     Format { pattern: tenants::PATTERN, expected: tenants::EXPECTED, accepts: tenants::is_name };
 
 /// Every shape that the schema uses.
-pub(crate) const FORMATS: [Format; 3] = [NON_BLANK, BASE_URL, TENANT];
+pub(crate) const FORMATS: [Format; 4] = [NON_BLANK, BASE_URL, TENANT, KEY];
+
+/// The name of a key that can be bound.
+pub(crate) const KEY: Format = Format {
+    pattern: "^((ctrl|alt)-[a-z]|f([1-9]|1[0-2])|shift-tab)$",
+    expected: "a key such as \"ctrl-o\", \"alt-x\", \"f5\" or \"shift-tab\"",
+    accepts: |text| match text.split_once('-') {
+        Some(("ctrl" | "alt", key)) => matches!(key.as_bytes(), [b'a'..=b'z']),
+        Some(("shift", key)) => key == "tab",
+        Some(_) => false,
+        None => text.strip_prefix('f').is_some_and(|number| {
+            !number.starts_with('0')
+                && !number.starts_with('+')
+                && number.parse().is_ok_and(|number: u8| (1..=12).contains(&number))
+        }),
+    },
+};
 
 /// Schema of a string that is not blank.
 pub(crate) struct NonBlankText;
@@ -258,6 +274,8 @@ pub(crate) struct NonBlankText;
 pub(crate) struct BaseUrl;
 /// Schema of the name of a tenant.
 pub(crate) struct TenantName;
+/// Schema of the name of a key.
+pub(crate) struct KeyText;
 /// Schema of a secret: a plain string for editors, marked as something never to be shown.
 pub(crate) struct SecretText;
 
@@ -280,6 +298,7 @@ macro_rules! text_schema {
 }
 
 text_schema!(NonBlankText, { "type": "string", "pattern": NON_BLANK.pattern });
+text_schema!(KeyText, { "type": "string", "pattern": KEY.pattern });
 text_schema!(BaseUrl, { "type": "string", "format": "uri", "pattern": BASE_URL.pattern });
 text_schema!(TenantName, { "type": "string", "pattern": TENANT.pattern });
 text_schema!(SecretText, { "type": "string", "pattern": NON_BLANK.pattern, "writeOnly": true });
@@ -308,6 +327,10 @@ pub(super) fn optional_non_blank<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<String>, D::Error> {
     non_blank(deserializer).map(Some)
+}
+
+pub(super) fn key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    text_of(deserializer, &KEY)
 }
 
 pub(super) fn url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {

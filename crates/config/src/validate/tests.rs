@@ -43,6 +43,10 @@ fn full() -> Value {
         "mcp": mcp(),
         "terminal": {
             "theme": "dark", "statusLine": ["model", "session"], "statusCommand": "date", "keys": "vi",
+            "bindings": {
+                "unfold": "f1", "thinking": "f2", "mode": "alt-m", "editor": "ctrl-e", "picture": "alt-p",
+                "suspend": "f12", "newline": "alt-n",
+            },
             "notifications": "off", "longTurnSeconds": 60,
         },
         "tools": tool_section(),

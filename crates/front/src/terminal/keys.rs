@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use myclaw_config::KeyBindings;
 use parking_lot::{Mutex, MutexGuard};
 
 const ESCAPE: u8 = 0x1b;
@@ -25,6 +26,28 @@ const MOST_KEPT: usize = 64;
 
 /// The one filter of standard input: a sequence may begin at the prompt and end in a turn.
 static FILTER: Mutex<KeyFilter> = Mutex::new(KeyFilter::new());
+
+/// Keys that stand for others from now on: what is sent for each, and what the chat reads in its place, which may be nothing.
+type BoundKeys = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Has the keys of `bindings` do what the usual ones do, at the prompt and in turns. A usual key whose action has another one does
+/// nothing.
+pub fn bind_keys(bindings: &KeyBindings) {
+    let usual = KeyBindings::default();
+    let mut bound = BoundKeys::new();
+    let moved =
+        bindings.all().into_iter().zip(usual.all()).filter(|((_, own), (_, usual))| own != usual);
+    for ((_, own), (_, usual)) in moved {
+        let meant = usual.bytes().swap_remove(0);
+        bound.extend(own.bytes().into_iter().map(|sent| (sent, meant.clone())));
+        let left = usual
+            .bytes()
+            .into_iter()
+            .filter(|sent| !bindings.all().iter().any(|(_, own)| own.bytes().contains(sent)));
+        bound.extend(left.map(|sent| (sent, Vec::new())));
+    }
+    FILTER.lock().bound = bound;
+}
 
 /// The filter of standard input.
 pub(super) fn filter() -> MutexGuard<'static, KeyFilter> {
@@ -80,6 +103,7 @@ pub(super) struct KeyFilter {
     has_escaped: bool,
     /// Whether that was a moment ago.
     has_just_escaped: bool,
+    bound: BoundKeys,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +134,14 @@ impl KeyFilter {
             pastes_with_c1: false,
             has_escaped: false,
             has_just_escaped: false,
+            bound: Vec::new(),
         }
+    }
+
+    /// Appends a key, or the one that it stands for.
+    fn pass(&self, key: &[u8], keys: &mut Vec<u8>) {
+        let bound = self.bound.iter().find(|(sent, _)| sent.as_slice() == key);
+        keys.extend(bound.map_or(key, |(_, meant)| meant.as_slice()));
     }
 
     /// How long to wait for the rest of what has begun; `None` if nothing has.
@@ -209,7 +240,8 @@ impl KeyFilter {
     fn take(&mut self, byte: u8, keys: &mut Vec<u8>) {
         match (self.state, byte) {
             (State::Text, ESCAPE) => self.begin(State::Escape),
-            (State::Text, byte) => keys.push(byte),
+            (State::Text, byte) if self.is_pasting => keys.push(byte),
+            (State::Text, byte) => self.pass(&[byte], keys),
             (State::Late, byte) => self.late(byte, keys),
             (State::Escape, ESCAPE) => {
                 keys.push(ESCAPE);
@@ -226,11 +258,11 @@ impl KeyFilter {
             (State::Escape, b'O') => self.state = State::Function,
             (State::Escape, b']' | b'P' | b'_' | b'^' | b'X') => self.state = State::String,
             (State::Escape, byte) => {
-                keys.extend([ESCAPE, byte]);
+                self.pass(&[ESCAPE, byte], keys);
                 self.state = State::Text;
             }
             (State::Function, byte) => {
-                keys.extend([ESCAPE, b'O', byte]);
+                self.pass(&[ESCAPE, b'O', byte], keys);
                 self.state = State::Text;
             }
             (State::Control, byte) => self.control(byte, keys),
@@ -291,7 +323,9 @@ impl KeyFilter {
             keys.extend(sequence);
         } else if is_final {
             self.is_pasting = sequence == b"\x1b[200~";
-            push_key(&sequence, byte, keys);
+            let mut key = Vec::new();
+            push_key(&sequence, byte, &mut key);
+            self.pass(&key, keys);
         }
     }
 }

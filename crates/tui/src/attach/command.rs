@@ -4,7 +4,7 @@ use myclaw_agent::{SessionCommand, did_you_mean};
 use myclaw_front::requests;
 
 /// The commands, for suggestions.
-const NAMES: [&str; 22] = [
+const NAMES: [&str; 24] = [
     "/help",
     "/new",
     "/sessions",
@@ -27,6 +27,8 @@ const NAMES: [&str; 22] = [
     "/agents",
     "/btw",
     "/rewind",
+    "/goal",
+    "/theme",
 ];
 
 /// The text of `/help`.
@@ -46,7 +48,9 @@ pub(super) const HELP: &str = "\
 /btw QUESTION     ask aside: the answer is shown and not kept
 /undo, /redo      undo the file changes of the last turn, or make them again
 /rewind [NUMBER]  list your messages, or go back to before one, in files too, in a new session
+/goal [CONDITION] work until CONDITION holds, or until !COMMAND succeeds; /goal resume, /goal stop
 /title TEXT       change the title of this session
+/theme [NAME]     show or change the colours of this terminal
 /agents           the agents that are files, which sub-agents can be
 /queue            list the messages that wait
 /init             have the agent write an AGENTS.md for its project
@@ -73,6 +77,8 @@ pub(super) enum Command {
     Ask(String),
     /// Changes the title.
     Title(String),
+    /// Shows the themes, or changes to one.
+    Theme(Option<String>),
     Stop,
     Leave,
     /// With the message about it.
@@ -99,6 +105,8 @@ pub(super) fn parse(line: &str) -> Command {
         ("/mode" | "/modes", "") => Command::Mode(None),
         ("/mode" | "/modes", name) => Command::Mode(Some(name.to_owned())),
         ("/plan", "") => Command::Mode(Some("plan".to_owned())),
+        ("/theme", "") => Command::Theme(None),
+        ("/theme", name) => Command::Theme(Some(name.to_owned())),
         ("/title", title) if !title.is_empty() => Command::Title(title.to_owned()),
         ("/title", _) => Command::Unknown("/title needs a text: /title TEXT".to_owned()),
         ("/btw", "") => Command::Unknown("/btw needs a question: /btw QUESTION".to_owned()),

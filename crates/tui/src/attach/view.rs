@@ -181,7 +181,7 @@ impl View {
             Command::Help => command::HELP.to_owned(),
             Command::Ask(line) => self.ask(&line, link).unwrap_or_default(),
             Command::Title(title) => self.entitle(&title, link).unwrap_or_default(),
-            Command::Sessions | Command::Session(_) => {
+            Command::Sessions | Command::Session(_) | Command::Theme(_) => {
                 "that has to wait until this is done".to_owned()
             }
             Command::Unknown(message) => message,
