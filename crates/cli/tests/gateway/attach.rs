@@ -7,7 +7,7 @@ use myclaw_testkit::Terminal;
 use super::*;
 
 impl Bench {
-    fn attach(&self, arguments: &[&str]) -> Terminal {
+    pub(super) fn attach(&self, arguments: &[&str]) -> Terminal {
         let mut command = self.home.command(env!("CARGO_BIN_EXE_myclaw"));
         let mut terminal = Terminal::spawn(command.arg("attach").args(arguments));
         terminal.expect("You: ");
@@ -445,5 +445,53 @@ fn a_session_of_the_gateway_is_stopped_by_another_program_and_one_attaches_from_
     let next = gateway.client.send("main", "two", "<m2>").unwrap();
     gateway.client.outcome(&next).unwrap();
     gate.open();
+    gateway.stop();
+}
+
+#[test]
+fn attach_works_on_a_goal_with_which_the_gateway_goes_on_by_itself_and_changes_the_theme() {
+    let bench = Bench::new(shared(|request, _| {
+        let all = json!(request.messages()).to_string();
+        let turns = all.matches("Work until this").count() + all.matches("not reached yet").count();
+        let text = if turns % 3 == 0 { "All there.\nGOAL REACHED" } else { "One more." };
+        Reply::anthropic().text(text).step()
+    }));
+    bench.unconfined(|_| {});
+    let gateway = bench.start();
+    let mut terminal = bench.attach(&[]);
+    terminal.send_line("/goal");
+    terminal.expect("there is no goal; /goal CONDITION");
+    terminal.send_line("/goal !");
+    terminal.expect("needs a condition");
+    terminal.send_line("/goal three lines");
+    terminal.expect("works until this holds: three lines");
+    terminal.expect("the goal is not reached yet, 18 turns left");
+    terminal.expect("the goal is reached: three lines");
+    terminal.expect("You: ");
+    terminal.send_line("/goal");
+    terminal.expect("there is no goal");
+    // Nobody is attached, and it goes on until its turns are used up.
+    terminal.send_line("/goal !false");
+    terminal.expect("19 turns left");
+    terminal.send_line("/quit");
+    terminal.wait();
+    let mut terminal = bench.attach(&[]);
+    let is_paused = |screen: &str| screen.contains("false (paused");
+    for _ in 0..200 {
+        terminal.send_line("/goal");
+        terminal.expect("You: ");
+        if is_paused(&terminal.text()) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(is_paused(&terminal.text()), "{}", terminal.text());
+    terminal.send_line("/theme plain");
+    terminal.expect("theme: plain, for the next chats too");
+    terminal.send_line("/theme blue");
+    terminal.expect("there is no theme `blue`");
+    leave(terminal);
+    let config = std::fs::read_to_string(bench.home.config_path()).unwrap();
+    assert!(config.contains("plain"), "{config}");
     gateway.stop();
 }

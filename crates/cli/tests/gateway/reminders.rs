@@ -296,3 +296,32 @@ fn a_terminal_writes_to_the_chat_from_which_its_owner_wrote_last() {
     assert!(refused.contains("there is no session main that you may use"), "{refused}");
     gateway.stop();
 }
+
+#[test]
+fn a_reminder_appears_where_it_was_asked_for_over_attach_and_once_after_a_kill() {
+    let bench = Bench::obedient();
+    bench.configure(|config| config["agents"]["defaults"]["sandbox"] = json!({"mode": "off"}));
+    let gateway = bench.start();
+    for (session, mark) in [("main", "<m7>"), ("second", "<m9>")] {
+        let mut terminal = bench.attach(&["--session", session]);
+        terminal.send_line(&remind(&format!("ring {mark}")));
+        let answer = format!("re: {mark}");
+        terminal.expect(&answer);
+        terminal.expect("You: ");
+        assert_eq!(bench.reminded(session), 1, "{:?}", bench.said(session));
+        terminal.send_line("/quit");
+        assert!(terminal.wait().success(), "{}", terminal.text());
+    }
+    // One that is due while no gateway runs appears when one does.
+    let mut terminal = bench.attach(&["--session", "second"]);
+    terminal.send_line(&remind("ring <m11>").replace("1s", "3s"));
+    terminal.expect("called");
+    gateway.kill();
+    std::thread::sleep(Duration::from_secs(3));
+    let gateway = bench.start();
+    terminal.expect("re: <m11>");
+    terminal.send_line("/quit");
+    terminal.wait();
+    assert_eq!(bench.reminded("second"), 2, "{:?}", bench.said("second"));
+    gateway.stop();
+}
