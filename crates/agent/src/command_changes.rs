@@ -24,6 +24,7 @@ use crate::blocking::blocking;
 use crate::permissions;
 use crate::snapshots::{Snapshots, Tree};
 use crate::subagents::declared::SPAWN;
+use crate::undo::WAIT;
 
 /// Compares the files before and after commands.
 struct CommandChanges {
@@ -74,19 +75,44 @@ impl SessionConfig {
         })
     }
 
-    /// Records what a command changed whose process was killed. Does nothing while a process works in the session.
+    /// Records what a command changed whose process was killed, before an undo: a process that works in the session, or is
+    /// about to end, is waited for as an undo waits.
     pub async fn take_up_commands(&self) {
-        let (sessions, key) = (self.home.sessions(), &self.session_key);
+        if !self.has_left_command().await {
+            return;
+        }
+        let (sessions, key) = (Arc::clone(self.home.sessions()), self.session_key.clone());
+        let opened = blocking(move || sessions.open(&key, WAIT).map(drop)).await;
+        // The undo says why the session cannot be opened.
+        if matches!(opened, Ok(Ok(()))) {
+            self.record_left_command().await;
+        }
+    }
+
+    /// The same before a run, which may have to wait for another process itself.
+    pub(crate) async fn take_up_commands_if_free(&self) {
+        let is_free = |is_used: bool| !is_used;
+        if self.has_left_command().await
+            && self.home.sessions().is_in_use(&self.session_key).is_ok_and(is_free)
+        {
+            self.record_left_command().await;
+        }
+    }
+
+    async fn has_left_command(&self) -> bool {
+        let context = self.change_context();
+        blocking(move || noted_command(&context)).await.is_ok_and(|note| note.is_some())
+    }
+
+    /// Records what is different since the note that a killed process left. The caller knows that no process works in the
+    /// session, or works in it.
+    async fn record_left_command(&self) {
         let is_sandboxed = permissions::scope(self) == SandboxScope::Sandboxed;
         let place = self.home.stores().snapshots.as_ref().filter(|_| !is_sandboxed);
         let Some(place) = place else { return };
         let context = self.change_context();
         let noted = context.clone();
-        let note = blocking(move || noted_command(&noted)).await.ok().flatten();
-        let Some(note) = note.filter(|_| sessions.is_in_use(key).is_ok_and(|is_used| !is_used))
-        else {
-            return;
-        };
+        let Ok(Some(note)) = blocking(move || noted_command(&noted)).await else { return };
         let outcome = async {
             let note: Note = serde_json::from_str(&note).map_err(|error| error.to_string())?;
             let mut files = Snapshots::of(&note.tree.root, place).await?;
@@ -94,7 +120,8 @@ impl SessionConfig {
             record(&files, &note, &now, &context).await
         };
         if let Err(why) = outcome.await {
-            tracing::warn!(session = key.as_str(), "what a command changed is not known: {why}");
+            let session = self.session_key.as_str();
+            tracing::warn!(session, "what a command changed is not known: {why}");
         }
         let _ = blocking(move || forget_command(&context)).await;
     }
@@ -111,6 +138,8 @@ impl CommandChanges {
             return Ok(());
         }
         if let Files::Unknown = state.files {
+            // The run has the session now.
+            self.session.record_left_command().await;
             let Some(place) = &self.session.home.stores().snapshots else { return Ok(()) };
             state.files = match Snapshots::of(&context.working_directory, place).await {
                 Ok(files) => Files::Known(Box::new(files)),

@@ -14,7 +14,7 @@ use myclaw_tools::{
 use crate::{AgentError, FailureClass, SessionConfig, permissions};
 
 /// Longest wait for a turn that is running in the session.
-const WAIT: LockWait = LockWait::Until(Duration::from_secs(5));
+pub(crate) const WAIT: LockWait = LockWait::Until(Duration::from_secs(5));
 
 /// Most files that the message to the model names.
 const MOST_NAMES: usize = 100;

@@ -102,7 +102,7 @@ impl SessionConfig {
             directory: self.home.side_files().artifact_directory(&self.session_key),
         }));
         params.hooks.extend(self.quota_hook());
-        self.take_up_commands().await;
+        self.take_up_commands_if_free().await;
         params.hooks.extend(self.command_changes_hook());
         params.hooks.extend(diagnostics);
         params.project = self.project_instructions().await;

@@ -205,7 +205,7 @@ fn what_commands_changed_in_a_git_project_is_undone_and_made_again() {
         assert!(text.lines().any(is_it), "{text}");
     }
     // What is ignored is not kept.
-    let mut expected = before.clone();
+    let mut expected = before;
     expected.insert("ignored".to_owned(), after["ignored"].clone());
     assert_eq!(files_of(&project), expected);
     assert!(!project.join("deep").exists());
