@@ -245,30 +245,7 @@ fn real_frames_are_what_the_published_schema_describes() {
         socket.send(&auth).await;
         frames.push(json!({"side": "clientFrame", "frame": auth, "valid": true}));
         let mut asked = Value::Null;
-        let requests = [
-            ("watch", json!({"session": "main"}), "response"),
-            ("send", json!({"session": "main", "text": "go"}), "approval"),
-            // The gap ends what the client gets of before; events until then may be left out.
-            ("watch", json!({"session": "main", "after": 0}), "gap"),
-            ("approvals", json!({}), "response"),
-            // The last event of each message: a client that watches anew gets no event of before.
-            ("approve", Value::Null, "reply"),
-            ("send", json!({"session": "main", "text": "fail"}), "reply"),
-            ("watch", json!({"session": "main"}), "response"),
-            ("history", json!({"session": "main", "limit": 9}), "response"),
-            ("sessions", json!({"search": "go"}), "response"),
-            ("title", json!({"session": "main", "title": "A title"}), "response"),
-            ("fork", json!({"session": "main", "newSession": "other"}), "response"),
-            ("delete", json!({"session": "other"}), "response"),
-            ("abort", json!({"session": "main"}), "response"),
-            ("unwatch", json!({"session": "main"}), "response"),
-            // Of a session that is not watched, only the list says something.
-            ("watch_list", json!({}), "response"),
-            ("send", json!({"session": "main", "text": "fail"}), "changed"),
-            ("status", json!({}), "response"),
-            ("delete", json!({"session": "none"}), "response"),
-        ];
-        for (number, (method, params, last)) in requests.into_iter().enumerate() {
+        for (number, (method, params, last)) in requests().into_iter().enumerate() {
             let params = match method {
                 "approve" => json!({"id": asked, "answer": "once"}),
                 _ => params,
@@ -304,6 +281,33 @@ fn real_frames_are_what_the_published_schema_describes() {
     ] {
         assert!(seen.contains(&format!("event {kind}\"")), "{seen}");
     }
+}
+
+/// The requests of a client, and the last frame that each leads to.
+fn requests() -> Vec<(&'static str, Value, &'static str)> {
+    vec![
+        ("watch", json!({"session": "main"}), "response"),
+        ("send", json!({"session": "main", "text": "go"}), "approval"),
+        // The gap ends what the client gets of before; events until then may be left out.
+        ("watch", json!({"session": "main", "after": 0}), "gap"),
+        ("approvals", json!({}), "response"),
+        // The last event of each message: a client that watches anew gets no event of before.
+        ("approve", Value::Null, "reply"),
+        ("send", json!({"session": "main", "text": "fail"}), "reply"),
+        ("watch", json!({"session": "main"}), "response"),
+        ("history", json!({"session": "main", "limit": 9}), "response"),
+        ("sessions", json!({"search": "go"}), "response"),
+        ("title", json!({"session": "main", "title": "A title"}), "response"),
+        ("fork", json!({"session": "main", "newSession": "other"}), "response"),
+        ("delete", json!({"session": "other"}), "response"),
+        ("abort", json!({"session": "main"}), "response"),
+        ("unwatch", json!({"session": "main"}), "response"),
+        // Of a session that is not watched, only the list says something.
+        ("watch_list", json!({}), "response"),
+        ("send", json!({"session": "main", "text": "fail"}), "changed"),
+        ("status", json!({}), "response"),
+        ("delete", json!({"session": "none"}), "response"),
+    ]
 }
 
 /// Validates frames, and some that must be refused; gives the kinds of frames that were seen.
