@@ -145,7 +145,7 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) 
     if last.contains("tool_result") {
         return reply.text("The tool **is done**.").step();
     }
-    if last.contains("[Scheduled message") {
+    if last.contains("[Scheduled message") && last.contains("water the tomatoes") {
         return reply.text("It is time to water.").step();
     }
     if last.contains("please stream") {
