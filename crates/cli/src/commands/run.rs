@@ -263,6 +263,9 @@ impl Turns<'_> {
             if !self.subagents.background_ended(key).await {
                 return Ok(result);
             }
+            if self.cancel.is_cancelled() {
+                return Err(CliError::aborted());
+            }
             let before = result.usage;
             match self.run_once(Vec::new()).await {
                 Ok(next) => result = next,

@@ -100,13 +100,13 @@ fn a_program_sets_a_goal_follows_it_by_its_notices_and_takes_it_up_again() {
     let mut client = Client::start(&home);
     let none = client.ask(json!({"type": "goal"}), 1);
     assert_eq!(none["data"]["goal"], json!(null), "{none}");
-    for (wrong, why) in [
+    for (id, (wrong, why)) in (20..).zip([
         (json!({"type": "goal", "condition": "!"}), "needs a condition"),
         (json!({"type": "goal", "action": "resume"}), "there is no goal to go on with"),
         (json!({"type": "goal", "condition": "x", "action": "stop"}), "write one of them"),
         (json!({"type": "goal", "action": "fly"}), "unknown variant"),
-    ] {
-        let refused = client.ask(wrong, 2);
+    ]) {
+        let refused = client.ask(wrong, id);
         assert_eq!(refused["success"], false, "{refused}");
         assert!(refused["error"].to_string().contains(why), "{refused}");
     }
