@@ -27,6 +27,8 @@ const TAKEN_OVER: Duration = Duration::from_secs(15);
 
 /// How long after a call to the model everything is stored that came before it, in milliseconds.
 const SETTLE_MS: u64 = 300;
+/// How often a write is held up until another node has taken the session.
+const ATTEMPTS: usize = 3;
 /// So many processes act one after the other until a tool stands still: the node, its helper, and the tool with what it started.
 const STEPS_TO_STOP: i64 = 4;
 /// A tool whose last sign is younger runs.
@@ -191,12 +193,17 @@ impl<'s> Scene<'s> {
                 within(PREPARED, || self.proxies.iter().all(|proxy| proxy.waiting() == 0));
                 self.proxies.iter().for_each(Proxy::release);
             }
-            Fault::Late(mark) => self.hold_up(mark, at, clients),
+            Fault::Late(mark) => {
+                // A node may write nothing more, or keep its session.
+                let is_late = (0..ATTEMPTS).any(|_| self.hold_up(mark, at, clients));
+                eprintln!("late: {is_late}");
+            }
             Fault::LateSend => self.hold_up_send(),
         }
     }
 
-    fn hold_up(&self, mark: Mark, at: usize, clients: &Clients) {
+    /// Whether something was held up, and another node has taken the session meanwhile.
+    fn hold_up(&self, mark: Mark, at: usize, clients: &Clients) -> bool {
         // With more messages the next owner of a log would write at once, and what is late would have no place there.
         clients.is_quiet.store(true, Ordering::SeqCst);
         self.calm_down();
@@ -218,6 +225,7 @@ impl<'s> Scene<'s> {
         proxy.release();
         clients.is_quiet.store(false, Ordering::SeqCst);
         self.stage.is_slow.store(false, Ordering::SeqCst);
+        is_lost
     }
 
     /// Whoever sends the next message to a chat is cut off before it can say so.
