@@ -41,7 +41,7 @@ pub(in crate::args) const STORE_MIGRATE_EXAMPLES: &str = "\
 Examples:
   myclaw store migrate
 
-Each start does the same for a tenant that exists (gateway.tenant). An older program refuses tables of a newer form.";
+Each start does the same, but creates no other tenant (gateway.tenant) than main. An older program refuses tables of a newer form.";
 
 pub(in crate::args) const STORE_CHECK_EXAMPLES: &str = "\
 Examples:

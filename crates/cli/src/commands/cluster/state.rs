@@ -1,5 +1,6 @@
 //! What goes on in a cluster, for the command line and for the gateway's page, and emptying a node.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,7 +10,6 @@ use myclaw_front::exit::CliError;
 use myclaw_front::print::{Printer, columns, note};
 use myclaw_front::runtime;
 use myclaw_gateway::ClusterView;
-use myclaw_store::{BoxFuture, StoreError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -19,6 +19,9 @@ use super::{of, opened};
 const STOPS_WITHIN: Duration = Duration::from_secs(40);
 /// Between two looks whether it has.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// What a gateway is told, later.
+type Later<'v, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'v>>;
 
 /// What goes on in a cluster.
 #[derive(Serialize)]
@@ -66,13 +69,12 @@ impl View {
 
     async fn look(&self) -> Result<ClusterState, String> {
         let waiting = waiting(as_store(&self.store)).await.map_err(|error| error.to_string())?;
-        let said = |error: StoreError| error.to_string();
         let mut state = ClusterState {
             database: self.server.clone(),
             tenant: self.tenant.clone(),
-            tenants: self.store.tenants().await.map_err(said)?,
+            tenants: self.store.tenants().await.map_err(|error| error.to_string())?,
             lease_ms: u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX),
-            nodes: self.nodes().all().await.map_err(said)?,
+            nodes: self.nodes().all().await.map_err(|error| error.to_string())?,
             configs_differ: false,
             open_messages: waiting.count,
             oldest_open_ms: waiting.oldest_ms,
@@ -87,11 +89,11 @@ impl View {
 }
 
 impl ClusterView for View {
-    fn state(&self) -> BoxFuture<'_, Result<Value, String>> {
+    fn state(&self) -> Later<'_, Value> {
         Box::pin(async { Ok(json!(self.look().await?)) })
     }
 
-    fn drain<'v>(&'v self, node: &'v str) -> BoxFuture<'v, Result<Vec<String>, String>> {
+    fn drain<'v>(&'v self, node: &'v str) -> Later<'v, Vec<String>> {
         Box::pin(async { self.nodes().drain(node).await.map_err(|error| error.to_string()) })
     }
 }
