@@ -29,13 +29,15 @@ use crate::undo::WAIT;
 /// Compares the files before and after commands.
 struct CommandChanges {
     session: SessionConfig,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
 struct State {
     files: Files,
     begun: Option<Begun>,
+    /// Why what a command changed could not be recorded.
+    why: Option<String>,
 }
 
 /// The files that are looked at.
@@ -70,7 +72,7 @@ impl SessionConfig {
     pub(crate) fn command_changes_hook(&self) -> Option<Arc<dyn Hook>> {
         let is_unsandboxed = permissions::scope(self) == SandboxScope::Unsandboxed;
         (is_unsandboxed && self.home.stores().snapshots.is_some()).then(|| {
-            let state = Mutex::default();
+            let state = Arc::default();
             Arc::new(CommandChanges { session: self.clone(), state }) as Arc<dyn Hook>
         })
     }
@@ -186,21 +188,26 @@ impl CommandChanges {
         Ok(())
     }
 
-    async fn end(&self) -> Result<Option<String>, String> {
-        let mut state = self.state.lock().await;
-        let state = &mut *state;
+    /// Looks while the model is asked: the next command and the end of the run wait for it. Gives why nothing is recorded.
+    async fn end(&self) -> Option<String> {
+        let mut state = Arc::clone(&self.state).lock_owned().await;
         if let Files::Refused(why) = &state.files {
-            return Ok(Some(why.clone()));
+            return Some(why.clone());
         }
-        let Some(begun) = &mut state.begun else { return Ok(None) };
+        let begun = state.begun.as_mut()?;
         begun.calls = begun.calls.saturating_sub(1);
         let is_last = begun.calls == 0;
         let works = self.session.jobs().await.list().await.iter().any(|job| job.is_running());
-        let looked = match is_last && !works {
-            true => Self::look_last(state).await,
-            false => Self::look(state).await,
-        };
-        looked.map(|()| None)
+        tokio::spawn(async move {
+            let looked = match is_last && !works {
+                true => Self::look_last(&mut state).await,
+                false => Self::look(&mut state).await,
+            };
+            if let Err(why) = looked {
+                state.why = Some(why);
+            }
+        });
+        None
     }
 }
 
@@ -258,8 +265,7 @@ impl Hook for CommandChanges {
                 return Ok(());
             }
             // As file tools say it of their changes.
-            let why = self.end().await.unwrap_or_else(Some);
-            if let Some(why) = why {
+            if let Some(why) = self.end().await {
                 let details = output.details.get_or_insert_with(|| json!({}));
                 if let Some(details) = details.as_object_mut() {
                     details.insert("notUndoable".to_owned(), json!(why));
@@ -275,7 +281,8 @@ impl Hook for CommandChanges {
     ) -> BoxFuture<'a, Result<(), HookError>> {
         Box::pin(async move {
             let mut state = self.state.lock().await;
-            Self::look_last(&mut state).await.map_err(HookError)
+            Self::look_last(&mut state).await.map_err(HookError)?;
+            state.why.take().map_or(Ok(()), |why| Err(HookError(why)))
         })
     }
 }

@@ -417,8 +417,9 @@ fn a_login_that_cannot_begin_says_what_is_missing() {
     let wrong = home.state_directory().join("client.json");
     fs::create_dir_all(home.state_directory()).unwrap();
     fs::write(&wrong, "{}").unwrap();
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["anthropic"], "Anthropic does not permit logins with a Claude plan"),
+        (&["chatgpt"], "chatgpt is openai here: `myclaw auth login openai`"),
         (&["mistral"], "mistral has no login here; `myclaw auth add mistral` takes its key"),
         (&["nobody"], "There are logins at: openrouter, openai, google"),
         (&["google"], "--client-file"),

@@ -68,10 +68,27 @@ pub(super) fn run(args: &LoginArgs, agent: Option<&str>) -> Result<(), CliError>
     keep(&keys, provider, &name, &profile, IfTaken::of(args.replace))
 }
 
+/// Names of products, and the providers that they belong to.
+const PRODUCTS: [(&str, &str); 8] = [
+    ("chatgpt", "openai"),
+    ("codex", "openai"),
+    ("claude", "anthropic"),
+    ("gemini", "google"),
+    ("azure", "azure-openai"),
+    ("copilot", "github-copilot"),
+    ("github", "github-copilot"),
+    ("hf", "huggingface"),
+];
+
 /// Refuses a provider without a login.
 pub(super) fn check(provider: &str) -> Result<(), CliError> {
     if provider == PROVIDER || providers_with_logins().any(|known| known == provider) {
         return Ok(());
+    }
+    if let Some((_, known)) = PRODUCTS.iter().find(|(product, _)| *product == provider) {
+        return Err(CliError::usage(format!(
+            "{provider} is {known} here: `myclaw auth login {known}`"
+        )));
     }
     if let Some((_, why)) = NOT_PERMITTED.iter().find(|(name, _)| *name == provider) {
         return Err(CliError::usage(format!("{why}; `myclaw auth add {provider}` takes a key")));
