@@ -14,9 +14,14 @@ pub(crate) struct BoundsArgs {
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]
     pub(crate) deny_tool: Vec<String>,
     /// Most calls of the model, instead of `agent.maxIterations`
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_turns: Option<NonZeroU32>,
     /// Most US dollars that the run and its sub-agents may cost, instead of `limits.runCost`
     #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
+}
+
+/// A number of calls that is not zero.
+pub(crate) fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
+    text.parse().map_err(|_| format!("give a whole number from 1 to {}", u32::MAX))
 }

@@ -27,7 +27,7 @@ pub(crate) struct RunnerArgs {
     #[arg(long)]
     pub(crate) partial: bool,
     /// Most model calls for one message; the last one is asked for a summary
-    #[arg(long, value_name = "N", default_value = "60")]
+    #[arg(long, value_name = "N", default_value = "60", value_parser = super::bounds::at_least_one)]
     pub(crate) max_turns: NonZeroU32,
     /// How long the tool ask_boss waits for a reply
     #[arg(long, value_name = "TIME", default_value = "30m")]

@@ -77,7 +77,7 @@ fn options_that_cannot_be_used_are_refused_before_anything_is_sent() {
         (&["--allow-tool", "raed"], "read"),
         (&["--deny-tool", "Bash(rm:*)"], "--deny-tool"),
         (&["--allow-tool", "group:files"], "--allow-tool"),
-        (&["--max-turns", "0"], "--max-turns"),
+        (&["--max-turns", "0"], "give a whole number from 1 to 4294967295"),
         (&["--max-cost", "-1"], "--max-cost"),
         (&["--max-cost", "NaN"], "--max-cost"),
         (&["--output-schema", "none.json"], "none.json"),
