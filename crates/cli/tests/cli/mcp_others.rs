@@ -1,6 +1,7 @@
-//! MCP servers that others have written: those of the protocol's own repository, made with the SDK for TypeScript, and one made
-//! with the SDK for Python. `MYCLAW_MCP_SERVERS` names the directory with the npm packages, `MYCLAW_MCP_PYTHON` a Python that has
-//! `mcp`. `scripts/test` installs both; without them the tests say that they are skipped.
+//! MCP servers that others have written: those of the protocol's own repository, made with the SDK for TypeScript, one made
+//! with the SDK for Python, and Grafana's, made with the SDK for Go. `MYCLAW_MCP_SERVERS` names the directory with the npm packages,
+//! `MYCLAW_MCP_PYTHON` a Python that has `mcp`, and `MYCLAW_MCP_GRAFANA` Grafana's. `scripts/test` installs them; without them the
+//! tests say that they are skipped.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -126,6 +127,29 @@ fn a_server_of_the_python_sdk_answers() {
     assert!(found[0].contains("3 sunny days in Bonn"), "{}", found[0]);
     assert!(found[1].contains("Bonn") && found[1].contains('3'), "{}", found[1]);
     assert!(found[2].contains("do not fit"), "{}", found[2]);
+}
+
+#[test]
+fn a_server_of_the_go_sdk_answers() {
+    let Some(program) = installed("MYCLAW_MCP_GRAFANA") else { return };
+    let program = program.canonicalize().expect("the server").display().to_string();
+    let home = TempHome::new();
+    let link = json!({"resourceType": "dashboard", "dashboardUid": "abc"});
+    let found = answers(
+        &home,
+        &["--env", "GRAFANA_URL=http://127.0.0.1:1", "--network", "open"],
+        &[&program],
+        &[
+            through("grafana", &json!({})),
+            through("other__generate_deeplink", &link),
+            through("other__search_dashboards", &json!({"query": "x"})),
+            through("other__generate_deeplink", &json!({"resourceType": 7})),
+        ],
+    );
+    assert!(found[0].contains("no tool"), "{}", found[0]);
+    assert!(found[1].contains("http://127.0.0.1:1/d/abc"), "{}", found[1]);
+    assert!(found[2].contains("is_error") && found[2].contains("127.0.0.1:1"), "{}", found[2]);
+    assert!(found[3].contains("do not fit"), "{}", found[3]);
 }
 
 /// A program of others that serves at a free port, once it does.
