@@ -214,4 +214,5 @@ fn a_look_at_what_works_touches_no_other_session() {
     mark.set_modified(std::time::SystemTime::now() - hour).expect("a file");
     said(&home, &["sessions", "watch", "--once"]);
     assert_eq!(marks(&home), [""; 0].map(std::path::PathBuf::from));
+    home.write_in_workspace("go", "");
 }
