@@ -266,14 +266,6 @@ pub fn forget(
     redaction: &Redaction,
     json: bool,
 ) -> Result<(), CliError> {
-    if !matches!(redaction, Redaction::Nothing)
-        && config.config.store_address(&config.home.environment).is_some()
-    {
-        return Err(CliError::config(
-            "words cannot be removed from sessions in the database of gateway.store yet; forget the fact without --redact, \
-             and delete the sessions with `myclaw sessions delete`",
-        ));
-    }
     let forgot = config.forget(fact, redaction, &change_store)?;
     if json {
         return print(true, &forgot, Vec::new());

@@ -36,6 +36,19 @@ pub trait Catalog: fmt::Debug + Send + Sync {
     /// The session cannot be read.
     fn directory_of(&self, key: &SessionKey) -> Result<Option<PathBuf>, SessionError>;
 
+    /// Changes all texts and contents that are kept elsewhere than in files, in their place: `change` keeps the number of bytes and
+    /// says whether it has changed them. A session with something to change is waited for. True if something was changed.
+    ///
+    /// # Errors
+    /// A session is in use, or something cannot be changed.
+    fn change_kept(
+        &self,
+        _wait: LockWait,
+        _change: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> Result<bool, SessionError> {
+        Ok(false)
+    }
+
     /// Opens a session for reading, without a lock; `None` if there is none.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 
 mod blobs;
 mod catalog;
+mod change;
 mod core;
 mod create;
 mod fork;

@@ -296,10 +296,15 @@ fn redact(
         }
         drop(opened);
         if round + 1 == MOST_ROUNDS && !mask.files_with(state, &is_own).is_empty() {
-            return Err(AgentError::new(
-                FailureClass::Session,
-                "other processes write the words again; stop them, then any command goes on with it",
-            ));
+            return Err(written_again());
+        }
+    }
+    for round in 0..MOST_ROUNDS {
+        if !home.catalog().change_kept(WAIT, &mut |bytes| mask.apply(bytes))? {
+            break;
+        }
+        if round + 1 == MOST_ROUNDS {
+            return Err(written_again());
         }
     }
     let is_database = |path: &Path| path.is_dir() || is_databases(path);
@@ -311,6 +316,11 @@ fn redact(
     }
     let all = mask.files_with(state, &|path| *path != record);
     Ok(all)
+}
+
+fn written_again() -> AgentError {
+    let why = "other processes write the words again; stop them, then any command goes on with it";
+    AgentError::new(FailureClass::Session, why)
 }
 
 /// The places in the state directory whose content is the owner's own.

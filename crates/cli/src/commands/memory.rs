@@ -46,12 +46,6 @@ pub(crate) fn run(args: &MemoryArgs) -> Result<(), CliError> {
             if !redact {
                 return forget(&config, fact.as_ref(), &Redaction::Nothing, *json);
             }
-            if config.config.store_address(&config.home.environment).is_some() {
-                return Err(CliError::usage(
-                    "--redact does not reach messages in the database of gateway.store; leave it out, and the fact is \
-                     forgotten, and these messages are neither searched nor learned from any more",
-                ));
-            }
             let (words, messages) = chosen(&config, fact.as_ref(), words)?;
             if !yes {
                 return Err(preview(&words, messages));

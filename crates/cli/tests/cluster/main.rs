@@ -23,6 +23,7 @@ mod files;
 #[path = "../gateway/fixture.rs"]
 #[expect(dead_code, reason = "the tests of one gateway use the rest")]
 mod fixture;
+mod forgetting;
 mod keys;
 mod nodes;
 mod objects;

@@ -5,25 +5,25 @@ use myclaw_testkit::ObjectStorage;
 use super::proxy::Proxy;
 use super::*;
 
-/// A model that runs a command with a large output in each turn.
-fn model_with_outputs() -> ModelServer {
-    ModelServer::spawn_blocking_thread(Script::answer_with(|request, number| {
+/// A model that runs a command with a large output in each turn, whose lines begin with this word.
+pub(super) fn model_with_outputs(word: &'static str) -> ModelServer {
+    ModelServer::spawn_blocking_thread(Script::answer_with(move |request, number| {
         let last = json!(request.messages().last()).to_string();
         if last.contains("tool_result") {
             return echo(request).step();
         }
-        let call = json!({"command": format!("seq -f 'line {number} %.0f' 20000")});
+        let call = json!({"command": format!("seq -f '{word} {number} %.0f' 20000")});
         Reply::anthropic().tool_call(format!("call_{number}"), "bash", call).step()
     }))
 }
 
-fn machine(name: &str, url: &str, model: &ModelServer, blobs: &str) -> Machine {
+pub(super) fn machine(name: &str, url: &str, model: &ModelServer, blobs: &str) -> Machine {
     let machine = Machine::new(name, url, model);
     machine.configure(name, model, |config| config["gateway"]["blobs"] = json!(blobs));
     machine
 }
 
-fn turn(gateway: &Gateway, id: &str) {
+pub(super) fn turn(gateway: &Gateway, id: &str) {
     let message = gateway.client.send("main", id, &format!("run <{id}>")).unwrap();
     let outcome = gateway.client.outcome(&message).unwrap();
     assert_eq!(outcome["state"], "answered", "{outcome}");
@@ -34,7 +34,7 @@ fn log_of(machine: &Machine) -> String {
 }
 
 /// The outputs of commands in the side files of a machine.
-fn outputs(machine: &Machine) -> Vec<String> {
+pub(super) fn outputs(machine: &Machine) -> Vec<String> {
     let mut outputs = Vec::new();
     for session in std::fs::read_dir(machine.home.state_directory().join("side-files")).unwrap() {
         for file in std::fs::read_dir(session.unwrap().path()).unwrap() {
@@ -50,7 +50,7 @@ fn outputs(machine: &Machine) -> Vec<String> {
 #[test]
 fn large_outputs_are_in_the_bucket_and_go_with_their_session() {
     let Some(((_server, url), storage)) = database().zip(ObjectStorage::start()) else { return };
-    let model = model_with_outputs();
+    let model = model_with_outputs("line");
     let blobs = storage.address("my/prefix", storage.port());
     let one = machine("one", &url, &model, &blobs);
     let two = machine("two", &url, &model, &blobs);
@@ -77,7 +77,7 @@ fn large_outputs_are_in_the_bucket_and_go_with_their_session() {
 #[test]
 fn without_its_bucket_a_gateway_goes_on_and_returns_to_it() {
     let Some(((_server, url), storage)) = database().zip(ObjectStorage::start()) else { return };
-    let model = model_with_outputs();
+    let model = model_with_outputs("line");
     let proxy = Proxy::start(storage.port());
     let one = machine("one", &url, &model, &storage.address("p", proxy.port));
     let two = machine("two", &url, &model, &storage.address("p", proxy.port));

@@ -27,7 +27,6 @@ const TURN_SECONDS: u32 = 20;
 
 /// A tenant with a machine of its own.
 struct Side {
-    tenant: &'static str,
     machine: Machine,
     model: ModelServer,
     bot: TelegramServer,
@@ -56,7 +55,7 @@ impl Side {
             config["mcp"]["servers"]["faults"] = mcp_server(&machine.home, "sessions").0;
         });
         let client = Client { port: machine.port, token };
-        Self { tenant, machine, model, bot, client }
+        Self { machine, model, bot, client }
     }
 
     fn command(&self, arguments: &[&str]) -> std::process::Command {
@@ -380,9 +379,8 @@ fn names_in(value: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// The rows of all tables of a tenant, by table.
-fn tables(audit: &Audit, tenant: &str) -> Vec<(String, String)> {
-    let schema = format!("myclaw_{tenant}");
+/// The rows of all tables of a schema, by table.
+pub(super) fn tables(audit: &Audit, schema: &str) -> Vec<(String, String)> {
     let sql = "SELECT tablename FROM pg_tables WHERE schemaname = $1 ORDER BY 1";
     let tables = audit.texts(sql, &[&schema]);
     let rows = |table: String| {
@@ -395,10 +393,10 @@ fn tables(audit: &Audit, tenant: &str) -> Vec<(String, String)> {
     tables.into_iter().map(rows).collect()
 }
 
-/// The tables that have the secret. Bytes are shown as hexadecimal digits.
-fn with_secret(tables: &[(String, String)]) -> Vec<&str> {
-    let digits: String = SECRET.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let has = |rows: &str| rows.contains(SECRET) || rows.contains(&digits);
+/// The tables that have this word. Bytes are shown as hexadecimal digits.
+pub(super) fn with<'t>(tables: &'t [(String, String)], word: &str) -> Vec<&'t str> {
+    let digits: String = word.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let has = |rows: &str| rows.contains(word) || rows.contains(&digits);
     tables.iter().filter(|(_, rows)| has(rows)).map(|(table, _)| table.as_str()).collect()
 }
 
@@ -435,9 +433,9 @@ fn nothing_crosses_between_two_tenants() {
         assert!(at_home.iter().any(|found| found.contains(path)), "{path}: {at_home:?}");
     }
     of_anna.stop();
-    let before = tables(&audit, anna.tenant);
+    let before = tables(&audit, "myclaw_anna");
     for table in ["entry", "record", "session", "blob_part"] {
-        assert!(with_secret(&before).contains(&table), "{table}: {:?}", with_secret(&before));
+        assert!(with(&before, SECRET).contains(&table), "{table}: {:?}", with(&before, SECRET));
     }
     assert!(bob.walk_tools(&names) > 20);
     let found = [bob.walk(&names, |_| true), bob.walk_methods(&names)].concat();
@@ -456,8 +454,8 @@ fn nothing_crosses_between_two_tenants() {
     });
     assert_ne!(greeting["type"], "hello", "{greeting}");
     of_bob.stop();
-    assert_eq!(with_secret(&tables(&audit, bob.tenant)), [] as [&str; 0]);
-    let after = tables(&audit, anna.tenant);
+    assert_eq!(with(&tables(&audit, "myclaw_bob"), SECRET), [] as [&str; 0]);
+    let after = tables(&audit, "myclaw_anna");
     for (before, after) in before.iter().zip(&after) {
         assert_eq!(before, after);
     }

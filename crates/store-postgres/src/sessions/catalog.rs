@@ -291,6 +291,14 @@ impl Catalog for PostgresSessions {
         Ok(Box::new(NewSession::begin(&self.core, key, created_at, directory)?))
     }
 
+    fn change_kept(
+        &self,
+        wait: LockWait,
+        change: &mut dyn FnMut(&mut [u8]) -> bool,
+    ) -> Result<bool, SessionError> {
+        self.change_all(wait, change)
+    }
+
     fn delete(&self, key: &SessionKey) -> Result<bool, SessionError> {
         let opened = Opened::take(&self.core, key, LockWait::Fail)?;
         self.clear(key, &opened)

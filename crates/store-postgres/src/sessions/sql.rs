@@ -81,6 +81,24 @@ pub(super) const BACKWARD: &str = "
 /// Those after `$2` up to `$4`, the oldest first.
 pub(super) const FORWARD: &str = "
     SELECT seq, body FROM myclaw.entry WHERE session = $1 AND seq > $2 AND seq <= $4 ORDER BY seq LIMIT $3";
+pub(super) const ID: &str = "SELECT id FROM myclaw.session WHERE partition = $1 AND key = $2";
+pub(super) const SET_ENTRY: &str =
+    "UPDATE myclaw.entry SET body = $3 WHERE session = $1 AND seq = $2";
+/// The texts in the row of a session.
+pub(super) const TEXTS: &str = "SELECT header, listed FROM myclaw.session WHERE id = $1";
+pub(super) const SET_TEXTS: &str =
+    "UPDATE myclaw.session SET header = $2, listed = $3 WHERE id = $1";
+pub(super) const WAITING_TEXTS: &str = "
+    SELECT mailbox, inbox.id, body FROM myclaw.inbox JOIN myclaw.mailbox ON mailbox.id = mailbox
+    WHERE partition = $1 ORDER BY mailbox, seq";
+pub(super) const SET_WAITING: &str =
+    "UPDATE myclaw.inbox SET body = $3 WHERE mailbox = $1 AND id = $2";
+/// Records behind a place.
+pub(super) const RECORDS: &str = "
+    SELECT kind, key, version, value FROM myclaw.record
+    WHERE partition = $1 AND (kind, key) > ($2, $3) ORDER BY kind, key LIMIT $4";
+pub(super) const SET_RECORD: &str = "
+    UPDATE myclaw.record SET value = $5 WHERE partition = $1 AND kind = $2 AND key = $3 AND version = $4";
 /// The place of the entry with the id `$2`.
 pub(super) const PLACE: &str = "
     SELECT seq, kind FROM myclaw.entry WHERE session = $1 AND id = $2 AND seq <= $3";
