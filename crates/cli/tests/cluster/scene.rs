@@ -198,7 +198,7 @@ impl<'s> Scene<'s> {
                 let is_late = (0..ATTEMPTS).any(|_| self.hold_up(mark, at, clients));
                 eprintln!("late: {is_late}");
             }
-            Fault::LateSend => self.hold_up_send(),
+            Fault::LateSend => self.hold_up_send(clients),
         }
     }
 
@@ -229,7 +229,7 @@ impl<'s> Scene<'s> {
     }
 
     /// Whoever sends the next message to a chat is cut off before it can say so.
-    fn hold_up_send(&self) {
+    fn hold_up_send(&self, clients: &Clients) {
         for proxy in &self.proxies {
             proxy.await_requests(&[Mark::Sent], &[Fate::Hold]);
         }
@@ -238,7 +238,10 @@ impl<'s> Scene<'s> {
         // The others go on.
         self.proxies.iter().filter(|proxy| !is_held(proxy)).for_each(Proxy::release);
         eprintln!("held up behind a message to a chat: {is_sent}");
+        // More messages than a queue takes would be refused.
+        clients.is_quiet.store(true, Ordering::SeqCst);
         thread::sleep(TOO_LONG + TOO_LONG);
+        clients.is_quiet.store(false, Ordering::SeqCst);
         self.proxies.iter().for_each(Proxy::release);
     }
 
