@@ -197,6 +197,7 @@ pub const ALL: &[Variable] = &[
     of(Tests, "MYCLAW_INSPIRCD", "a directory with InspIRCd"),
     of(Tests, "MYCLAW_PGBOUNCER", "a directory with PgBouncer and its libraries"),
     of(Tests, "MYCLAW_MCP_PYTHON", "a Python with the SDK `mcp`"),
+    of(Tests, "MYCLAW_MCP_GRAFANA", "Grafana's MCP server, made with the SDK for Go"),
     of(Tests, "MYCLAW_MCP_CONFORMANCE", "the package `@modelcontextprotocol/conformance`"),
     of(
         Tests,
