@@ -186,6 +186,7 @@ impl Server {
             .route("/api/messages/{id}", get(rest::message))
             .route("/api/files/{part}", get(files::download))
             .route("/api/files/{part}/view", post(views::make))
+            .route("/api/workspace/view", post(views::make_of_workspace))
             .route("/view/{secret}", get(views::show))
             .route("/api/sessions/{session}/history", get(rest::history))
             .route("/api/sessions/{session}/abort", post(rest::abort))

@@ -47,7 +47,7 @@ struct View {
 }
 
 /// Where a document is.
-pub(super) enum Source {
+enum Source {
     /// In an answer.
     Part(String),
     Workspace(workspace::Place),
@@ -68,12 +68,17 @@ pub(super) async fn make(
     address(&server, Source::Part(part), &name)
 }
 
-/// Makes an address for a document of this name.
-pub(super) fn address(
-    server: &Server,
-    source: Source,
-    name: &str,
+/// Makes an address for a frame with a document of a workspace.
+pub(super) async fn make_of_workspace(
+    State(server): State<Arc<Server>>,
+    Params(place): Params<workspace::Place>,
 ) -> Result<Json<Value>, GatewayError> {
+    let name = place.name();
+    address(&server, Source::Workspace(place), &name)
+}
+
+/// Makes an address for a document of this name.
+fn address(server: &Server, source: Source, name: &str) -> Result<Json<Value>, GatewayError> {
     let media_type = media_type(name).ok_or_else(|| {
         let why = "a frame shows HTML (.html, .htm) and PDF (.pdf); download the file";
         GatewayError::Unusable(why.to_owned())

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::get;
 use axum::{Json, Router};
 use myclaw_files::{Access, EntryKind, SharedDirectory};
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::agents::main_session;
 use super::request::Params;
-use super::{Server, files, views};
+use super::{Server, files};
 use crate::GatewayError;
 
 /// Most entries of a directory that are listed.
@@ -26,7 +26,6 @@ pub(super) fn routes() -> Router<Arc<Server>> {
     Router::new()
         .route("/api/workspace", get(list))
         .route("/api/workspace/file", get(download).put(upload))
-        .route("/api/workspace/view", post(view))
 }
 
 /// A path below the workspace of an agent; the default one if it is missing.
@@ -44,7 +43,8 @@ impl Place {
         Ok((config.agent.id.to_string(), config.agent.workspace))
     }
 
-    fn name(&self) -> String {
+    /// The name of the file.
+    pub(super) fn name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
@@ -144,13 +144,4 @@ async fn upload(
     };
     place.within(&server, write).await?;
     Ok(Json(json!({"name": place.name(), "bytes": bytes})))
-}
-
-/// Makes an address for a frame.
-async fn view(
-    State(server): State<Arc<Server>>,
-    Params(place): Params<Place>,
-) -> Result<Json<Value>, GatewayError> {
-    let name = place.name();
-    views::address(&server, views::Source::Workspace(place), &name)
 }
