@@ -1425,7 +1425,7 @@ const scenarios = {
     await check(page, "servers");
     await card.getByRole("button", { name: "Approve exactly this" }).click();
     await card.getByText("approved", { exact: true }).waitFor();
-    await card.getByText("18 tools").click();
+    await card.getByText("20 tools").click();
     await card.getByText("faults__echo").waitFor();
     await card.getByRole("button", { name: "Disable" }).click();
     await card.getByText("disabled", { exact: true }).waitFor();

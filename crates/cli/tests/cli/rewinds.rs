@@ -287,7 +287,7 @@ fn a_kill_in_the_middle_of_a_command_leaves_what_can_be_undone() {
         // The command may go on without it, but not for long.
         for _ in 0..30 {
             std::thread::sleep(Duration::from_millis(100));
-            if project.join("f8").exists() {
+            if !project.join("g8").exists() {
                 break;
             }
         }

@@ -90,7 +90,7 @@ fn the_page_shows_the_servers_and_approves_exactly_what_it_has_shown() {
     assert_eq!(shown()["state"], "unapproved");
     assert_eq!(approve(&first["code"]).0, 200);
     assert_eq!(shown()["state"], "approved");
-    assert_eq!(shown()["tools"].as_array().unwrap().len(), 18);
+    assert_eq!(shown()["tools"].as_array().unwrap().len(), 20);
     assert_eq!(changes(), Value::Null);
     // What it lists now is not what was shown.
     let changed =
