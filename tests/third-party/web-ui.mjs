@@ -81,6 +81,11 @@ async function same(page, expected) {
   assert.equal(await transcript(page), expected);
 }
 
+/** Waits until a field has this value: it is set after what is said about it is drawn. */
+async function holds(field, value) {
+  await eventually(`a field holds ${value}`, async () => (await field.inputValue()) === value);
+}
+
 async function idle(page) {
   await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
 }
@@ -561,7 +566,7 @@ const scenarios = {
     await list.getByText("hello tomatoes").waitFor();
     await page.getByRole("heading", { level: 1, name: "hello tomatoes" }).waitFor();
     await menu("Rename");
-    assert.equal(await page.getByRole("dialog").getByRole("textbox").inputValue(), "");
+    await holds(page.getByRole("dialog").getByRole("textbox"), "");
     await page.getByRole("dialog").getByRole("textbox").fill("The garden");
     await check(page, "dialog");
     await page.getByRole("button", { name: "Save" }).click();
@@ -637,7 +642,7 @@ const scenarios = {
     // Other words in place of the second message.
     await button("Edit your message").nth(1).click();
     const area = messages(page).getByRole("textbox", { name: "Your message" });
-    assert.equal(await area.inputValue(), "please show code");
+    await holds(area, "please show code");
     await area.press("Escape");
     await area.waitFor({ state: "detached" });
     await button("Edit your message").nth(1).click();
@@ -687,9 +692,9 @@ const scenarios = {
     const otherModel = other.getByRole("group", { name: "This chat" }).getByLabel("Model", { exact: true });
     await otherModel.waitFor();
     await model.selectOption("anthropic/claude-opus-4-6");
-    for (const one of [model, otherModel]) await eventually("both show the model", async () => (await one.inputValue()) === "anthropic/claude-opus-4-6");
+    for (const one of [model, otherModel]) await holds(one, "anthropic/claude-opus-4-6");
     await thinking.selectOption("low");
-    await eventually("the level is shown", async () => (await thinking.inputValue()) === "low");
+    await holds(thinking, "low");
     // One that cannot be used changes nothing, and the page says why.
     await model.selectOption("another one…");
     const dialog = page.getByRole("dialog", { name: "Another model" });
@@ -697,9 +702,9 @@ const scenarios = {
     await dialog.getByRole("button", { name: "Use" }).click();
     await dialog.getByRole("alert").getByText("nowhere").waitFor();
     await dialog.getByRole("button", { name: "Cancel" }).click();
-    assert.equal(await model.inputValue(), "anthropic/claude-opus-4-6");
+    await holds(model, "anthropic/claude-opus-4-6");
     await mode.selectOption("ask");
-    await eventually("the mode is shown", async () => (await mode.inputValue()) === "ask");
+    await holds(mode, "ask");
     await mode.selectOption("auto");
 
     await say(page, "please plan");
@@ -736,7 +741,7 @@ const scenarios = {
     // The plan is there again after a reload, and so are the choices.
     await page.reload();
     await messages(page).getByText("Plan: 1 of 3 done").waitFor();
-    await eventually("the model is kept", async () => (await model.inputValue()) === "anthropic/claude-opus-4-6");
+    await holds(model, "anthropic/claude-opus-4-6");
     assert.deepEqual([...page.foreign, ...other.foreign], []);
   },
 
@@ -1043,7 +1048,7 @@ const scenarios = {
     await page.keyboard.press("ArrowDown");
     await check(page, "commands");
     await page.keyboard.press("Enter");
-    assert.equal(await box.inputValue(), "/tidy ");
+    await holds(box, "/tidy ");
     await box.pressSequentially("src");
     assert.equal(await offers.count(), 0);
     await page.keyboard.press("Enter");
@@ -1064,7 +1069,7 @@ const scenarios = {
     await offers.waitFor({ state: "detached" });
     await page.keyboard.press("Enter");
     await messages(page).getByText("/needy needs arguments").waitFor();
-    assert.equal(await box.inputValue(), "/needy");
+    await holds(box, "/needy");
     // Other lines with a slash are messages.
     await say(page, "/home/x is not one");
     await messages(page).getByText("/home/x is not one").waitFor();
@@ -1122,12 +1127,12 @@ const scenarios = {
     await check(page, "prompt-fill");
     await library.getByRole("button", { name: "Insert" }).click();
     await library.waitFor({ state: "detached" });
-    assert.equal(await box.inputValue(), "Translate the words into German:\n\ngood $1 morning");
+    await holds(box, "Translate the words into German:\n\ngood $1 morning");
     // It stands behind what is written.
     await show();
     await shown("greet").getByRole("button", { name: "Insert" }).click();
     await library.waitFor({ state: "detached" });
-    assert.equal(await box.inputValue(), "Translate the words into German:\n\ngood $1 morning\n\nSay hello.");
+    await holds(box, "Translate the words into German:\n\ngood $1 morning\n\nSay hello.");
     await box.fill("");
     // A prompt is a command at once.
     await box.pressSequentially("/gre");
@@ -1268,7 +1273,7 @@ const scenarios = {
     await code.waitFor();
     console.log("scan the second");
     await adding.getByText("Linked to +4915112345678.").waitFor();
-    assert.equal(await adding.getByLabel(/^account/).inputValue(), "+4915112345678");
+    await holds(adding.getByLabel(/^account/), "+4915112345678");
     await adding.getByRole("button", { name: "Try and keep" }).click();
     await adding.getByRole("status").getByText("It works: +4915112345678 through signal-cli").waitFor();
     await page.getByRole("article", { name: "signal default" }).getByText("working").waitFor();
@@ -1710,8 +1715,8 @@ const scenarios = {
     await telegram.getByRole("status").getByText("It works: @claw_bot").waitFor();
     await telegram.getByRole("button", { name: "Repair" }).click();
     const repair = telegram.getByRole("form", { name: "Repair telegram default" });
-    assert.equal(await repair.getByLabel(/^baseUrl/).inputValue(), BOT);
-    assert.equal(await repair.getByLabel(/^botToken/).inputValue(), "");
+    await holds(repair.getByLabel(/^baseUrl/), BOT);
+    await holds(repair.getByLabel(/^botToken/), "");
     await repair.getByLabel(/^botToken/).fill("12345:wrong");
     await repair.getByRole("button", { name: "Try and keep" }).click();
     await repair.getByRole("alert").getByText("Nothing was changed").waitFor();
@@ -1878,7 +1883,7 @@ const scenarios = {
     await end.waitFor();
     await check(page, "recording");
     await end.click();
-    await eventually("the words are in the field", async () => (await field.inputValue()) === "Words RIFFfrom the microphone");
+    await holds(field, "Words RIFFfrom the microphone");
     await field.fill("");
 
     await say(page, "hello");
