@@ -79,10 +79,10 @@ pub struct RunningCall {
 /// # Errors
 /// The sessions or the questions cannot be read.
 pub fn running_sessions(home: &Home) -> Result<Vec<RunningSession>, AgentError> {
-    let state = home.paths.state_dir();
-    let marked = marks::marked(state).map_err(|error| {
-        let shown = state.display();
-        let message = format!("failed to read which sessions of {shown} work: {error}");
+    let Some(turns) = &home.stores().turns else { return Ok(Vec::new()) };
+    let marked = marks::marked(turns).map_err(|error| {
+        let shown = turns.display();
+        let message = format!("failed to read in {shown} which sessions work: {error}");
         AgentError::new(FailureClass::Session, message)
     })?;
     // A turn that waits for its session or for a place does nothing yet.
@@ -230,7 +230,7 @@ pub struct SeenTurn {
 impl SessionConfig {
     /// Lets other processes see the turn. Without that it goes on too.
     pub(crate) fn mark_turn(&self) -> Option<TurnMark> {
-        let mark = TurnMark::put(self.home.paths.state_dir(), &self.session_key);
+        let mark = TurnMark::put(self.home.stores().turns.as_ref()?, &self.session_key);
         let warn =
             |error| tracing::warn!("others cannot see that {} works: {error}", self.session_key);
         mark.map_err(warn).ok()

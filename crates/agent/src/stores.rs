@@ -37,6 +37,7 @@ const SUBAGENTS_DIRECTORY: &str = "subagents";
 
 /// Directory in the state directory with what files held before a command.
 const SNAPSHOTS_DIRECTORY: &str = "snapshots";
+const TURNS_DIRECTORY: &str = "turns";
 
 /// What an agent keeps, by kind.
 #[derive(Debug, Clone)]
@@ -70,6 +71,8 @@ pub struct Stores {
     /// A directory of this machine, which need not exist: with what files held before a command, until that is over. `None` for
     /// sessions that nobody goes back in.
     pub snapshots: Option<PathBuf>,
+    /// The same: with a mark of each turn that goes on. `None` for sessions that no other process sees.
+    pub turns: Option<PathBuf>,
 }
 
 /// What belongs to the MCP servers.
@@ -111,6 +114,7 @@ impl Stores {
             },
             subagents: Arc::new(FileDocuments::new(paths.state_dir().join(SUBAGENTS_DIRECTORY))),
             snapshots: Some(paths.state_dir().join(SNAPSHOTS_DIRECTORY)),
+            turns: Some(paths.state_dir().join(TURNS_DIRECTORY)),
         }
     }
 
@@ -127,7 +131,8 @@ impl Stores {
     #[must_use]
     pub fn with_sessions_in_memory(self, scratch: impl Into<PathBuf>) -> Self {
         let Self { sessions, catalog, side_files, jobs, subagents, .. } = Self::in_memory(scratch);
-        Self { sessions, catalog, side_files, jobs, subagents, snapshots: None, ..self }
+        let (snapshots, turns) = (None, None);
+        Self { sessions, catalog, side_files, jobs, subagents, snapshots, turns, ..self }
     }
 
     /// The memory of this process, which forgets everything at its end. What tools and other programs work with is in files
@@ -153,6 +158,7 @@ impl Stores {
             },
             subagents: Arc::new(MemoryDocuments::default()),
             snapshots: None,
+            turns: None,
         }
     }
 }

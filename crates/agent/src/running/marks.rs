@@ -12,8 +12,6 @@ use myclaw_files::{
 };
 use myclaw_session::{EntryId, SessionKey};
 
-/// The directory of the marks in the state directory.
-const TURNS: &str = "turns";
 /// Longest key, in bytes.
 const MOST_BYTES: u64 = 64 * 1024;
 /// How long one waits for a reader that looks whether a mark is locked.
@@ -30,9 +28,8 @@ pub(crate) struct TurnMark {
 }
 
 impl TurnMark {
-    pub(super) fn put(state: &Path, key: &SessionKey) -> io::Result<Self> {
-        let directory = state.join(TURNS);
-        create_private_directory(&directory)?;
+    pub(super) fn put(directory: &Path, key: &SessionKey) -> io::Result<Self> {
+        create_private_directory(directory)?;
         // Copies of the state directory leave out what ends so.
         let path = directory.join(format!("{}.lock", EntryId::generate()));
         let mut file = private_options().write(true).create_new(true).open(&path)?;
@@ -58,8 +55,8 @@ impl Drop for TurnMark {
 }
 
 /// The sessions with a mark, each once.
-pub(super) fn marked(state: &Path) -> io::Result<Vec<SessionKey>> {
-    let listing = match std::fs::read_dir(state.join(TURNS)) {
+pub(super) fn marked(directory: &Path) -> io::Result<Vec<SessionKey>> {
+    let listing = match std::fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         listing => listing?,
     };
