@@ -297,6 +297,7 @@ fn body(route: &Route, name: &str) -> Value {
         (_, "/api/cluster/drain") => json!({"node": format!("{name}-{number}")}),
         (_, "/api/memory") => json!({"text": "A fact of my own."}),
         (_, "/api/memory/{fact}") => json!({"text": "A fact."}),
+        (_, "/api/prompts/{name}") => json!({"prompt": {"text": "Say it."}, "before": null}),
         (_, "/api/cron") => json!({"action": "remove", "id": name}),
         (_, "/api/tools/{tool}") => {
             let arguments = json!({"sessionKey": name, "action": "list", "message": "hello"});
@@ -316,6 +317,8 @@ fn body(route: &Route, name: &str) -> Value {
             | "/api/devices/link"
             | "/api/speech/listen"
             | "/api/files/{part}/view"
+            | "/api/workspace/file"
+            | "/api/workspace/view"
             | "/api/mcp/{server}/changes"
             | "/v1/responses/{id}/cancel",
         ) => json!({}),

@@ -340,15 +340,15 @@ pub(super) struct Fork {
 pub(super) struct GoalWanted {
     /// A new one: what is to hold, or a command behind an exclamation mark.
     #[serde(default)]
-    condition: Option<String>,
+    pub(super) condition: Option<String>,
     /// What is done with the one that there is.
     #[serde(default)]
-    action: Option<GoalAction>,
+    pub(super) action: Option<GoalAction>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum GoalAction {
+pub(super) enum GoalAction {
     Stop,
     Resume,
 }
