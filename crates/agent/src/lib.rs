@@ -93,7 +93,7 @@ pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
 pub use key_stores::KeyStores;
 pub use known_agent::check_agent;
 pub use memory_stores::{AgentMemory, MemoryStores};
-pub use models::{configured_model, profiles_in_order};
+pub use models::{configured_model, meant_provider, profiles_in_order};
 pub use picture_tool::IMAGE_GENERATE;
 pub use plan::{Plan, PlanStep, StepStatus};
 pub use provider_login::{

@@ -11,7 +11,7 @@ use myclaw_config::{Config, KeySource, ModelDefinition, SecretString};
 use myclaw_engine::{ActiveModel, WindowSource};
 use myclaw_llm::{Attribution, Model, ModelRef, ResolveModel, resolve_model};
 
-pub(crate) use self::nicknames::meant_provider;
+pub use self::nicknames::meant_provider;
 
 /// A provider's address and key variable that were discovered outside of the config file.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// How the answer to a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,17 @@ impl RecordedRequest {
     /// The path without its query.
     pub fn route(&self) -> &str {
         self.path.split_once('?').map_or(self.path.as_str(), |(route, _)| route)
+    }
+
+    /// The tool and the arguments that the last message names, as `call NAME {…}`.
+    pub fn ordered_call(&self) -> Option<(String, Value)> {
+        let content = &self.messages().last()?["content"];
+        let blocks = content.as_array().cloned().unwrap_or_else(|| vec![json!({"text": content})]);
+        let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+        let (name, rest) =
+            texts.filter_map(|text| text.rsplit_once("call ")).next()?.1.split_once(' ')?;
+        let end = rest.rfind('}')?;
+        Some((name.to_owned(), serde_json::from_str(&rest[..=end]).ok()?))
     }
 
     /// The body as JSON, parsed on first use.

@@ -3,12 +3,15 @@
 use myclaw_llm::provider_info;
 
 /// Other common names of providers, each with the name that the config uses.
-const NICKNAMES: [(&str, &str); 12] = [
+const NICKNAMES: [(&str, &str); 15] = [
     ("azure", "azure-openai"),
     ("bedrock", "amazon-bedrock"),
     ("chatgpt", "openai"),
     ("claude", "anthropic"),
+    ("codex", "openai"),
+    ("copilot", "github-copilot"),
     ("gemini", "google"),
+    ("github", "github-copilot"),
     ("google-ai", "google"),
     ("grok", "xai"),
     ("hf", "huggingface"),
@@ -19,7 +22,7 @@ const NICKNAMES: [(&str, &str); 12] = [
 ];
 
 /// The config's name of the provider that is also known as `name`.
-pub(crate) fn meant_provider(name: &str) -> Option<&'static str> {
+pub fn meant_provider(name: &str) -> Option<&'static str> {
     let nickname = NICKNAMES.iter().find(|(nickname, _)| nickname.eq_ignore_ascii_case(name));
     nickname.map(|(_, provider)| *provider).filter(|provider| provider_info(provider).is_some())
 }

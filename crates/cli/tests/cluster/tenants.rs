@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use myclaw_testkit::{RecordedRequest, TelegramServer, mcp_server};
+use myclaw_testkit::{TelegramServer, mcp_server};
 
 use super::audit::Audit;
 use super::web_socket::{Socket, block_on};
@@ -37,7 +37,7 @@ impl Side {
     fn new(tenant: &'static str, url: &str) -> Self {
         let model = ModelServer::spawn_blocking_thread(Script::answer_with(|request, number| {
             let last = json!(request.messages().last()).to_string();
-            match ordered(request).filter(|_| !last.contains("tool_result")) {
+            match request.ordered_call().filter(|_| !last.contains("tool_result")) {
                 Some((tool, arguments)) => {
                     Reply::anthropic().tool_call(format!("call_{number}"), tool, arguments).step()
                 }
@@ -215,17 +215,6 @@ impl Side {
         }
         tools.len()
     }
-}
-
-/// The tool and the arguments behind `call `.
-fn ordered(request: &RecordedRequest) -> Option<(String, Value)> {
-    let content = &request.messages().last()?["content"];
-    let blocks = content.as_array().cloned().unwrap_or_else(|| vec![json!({"text": content})]);
-    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
-    let (name, rest) =
-        texts.filter_map(|text| text.rsplit_once("call ")).next()?.1.split_once(' ')?;
-    let end = rest.rfind('}')?;
-    Some((name.to_owned(), serde_json::from_str(&rest[..=end]).ok()?))
 }
 
 /// A route of the gateway.

@@ -1,6 +1,6 @@
 //! The tools with which sessions see and use each other.
 
-use myclaw_testkit::{RecordedRequest, Reply};
+use myclaw_testkit::Reply;
 
 use super::subagents::{news, offered, settle};
 use super::*;
@@ -12,24 +12,13 @@ pub(super) fn obedient() -> Script {
         if text.contains("tool_result") {
             return Reply::anthropic().text("called").step();
         }
-        match ordered(request) {
+        match request.ordered_call() {
             Some((name, arguments)) => {
                 Reply::anthropic().tool_call(format!("call_{number}"), name, arguments).step()
             }
             None => echo(request).step(),
         }
     })
-}
-
-/// The name and the arguments behind `call `.
-fn ordered(request: &RecordedRequest) -> Option<(String, Value)> {
-    let content = &request.messages().last()?["content"];
-    let blocks = content.as_array().cloned().unwrap_or_else(|| vec![json!({"text": content})]);
-    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
-    let (name, rest) =
-        texts.filter_map(|text| text.rsplit_once("call ")).next()?.1.split_once(' ')?;
-    let end = rest.rfind('}')?;
-    Some((name.to_owned(), serde_json::from_str(&rest[..=end]).ok()?))
 }
 
 impl Bench {

@@ -3,8 +3,8 @@
 use std::fs;
 
 use myclaw_agent::{
-    LoginStep, ProviderLogin, ProviderLoginError, configured_model, providers_with_logins,
-    read_client_file,
+    LoginStep, ProviderLogin, ProviderLoginError, configured_model, meant_provider,
+    providers_with_logins, read_client_file,
 };
 use myclaw_auth::{CredentialType, StoredProfile};
 use myclaw_config::SecretString;
@@ -68,30 +68,23 @@ pub(super) fn run(args: &LoginArgs, agent: Option<&str>) -> Result<(), CliError>
     keep(&keys, provider, &name, &profile, IfTaken::of(args.replace))
 }
 
-/// Names of products, and the providers that they belong to.
-const PRODUCTS: [(&str, &str); 8] = [
-    ("chatgpt", "openai"),
-    ("codex", "openai"),
-    ("claude", "anthropic"),
-    ("gemini", "google"),
-    ("azure", "azure-openai"),
-    ("copilot", "github-copilot"),
-    ("github", "github-copilot"),
-    ("hf", "huggingface"),
-];
-
 /// Refuses a provider without a login.
 pub(super) fn check(provider: &str) -> Result<(), CliError> {
-    if provider == PROVIDER || providers_with_logins().any(|known| known == provider) {
+    let has_login =
+        |name: &str| providers_with_logins().chain([PROVIDER]).any(|known| known == name);
+    if has_login(provider) {
         return Ok(());
     }
-    if let Some((_, known)) = PRODUCTS.iter().find(|(product, _)| *product == provider) {
-        return Err(CliError::usage(format!(
-            "{provider} is {known} here: `myclaw auth login {known}`"
-        )));
-    }
-    if let Some((_, why)) = NOT_PERMITTED.iter().find(|(name, _)| *name == provider) {
+    let forbidden = |name: &str| NOT_PERMITTED.iter().find(|(vendor, _)| *vendor == name);
+    if let Some((_, why)) = forbidden(provider) {
         return Err(CliError::usage(format!("{why}; `myclaw auth add {provider}` takes a key")));
+    }
+    if let Some(meant) = meant_provider(provider)
+        && (has_login(meant) || forbidden(meant).is_some())
+    {
+        return Err(CliError::usage(format!(
+            "{provider} is {meant} here: `myclaw auth login {meant}`"
+        )));
     }
     let all: Vec<&str> = providers_with_logins().chain([PROVIDER]).collect();
     Err(CliError::usage(format!(
