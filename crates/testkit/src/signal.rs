@@ -331,32 +331,39 @@ impl Shared<State> {
     }
 }
 
+/// The parameters of a method, next to the account; `None` if there is no such method.
+fn parameters(method: &str) -> Option<&'static [&'static str]> {
+    Some(match method {
+        "version" | "listGroups" => &[],
+        "listContacts" => &["allRecipients"],
+        "send" => &[
+            "recipient",
+            "groupId",
+            "message",
+            "attachments",
+            "textStyles",
+            "quoteTimestamp",
+            "quoteAuthor",
+            "quoteMessage",
+            "editTimestamp",
+        ],
+        "sendReaction" => &["recipient", "groupId", "emoji", "targetAuthor", "targetTimestamp"],
+        "remoteDelete" => &["recipient", "groupId", "targetTimestamp"],
+        "sendTyping" => &["recipient", "groupId"],
+        "sendReceipt" => &["recipient", "targetTimestamp", "type"],
+        "getAttachment" => &["id", "recipient", "groupId"],
+        _ => return None,
+    })
+}
+
 impl State {
     fn calls(&self, method: &str) -> Vec<Value> {
         self.calls.iter().filter(|(name, _)| name == method).map(|(_, it)| it.clone()).collect()
     }
 
     fn check(&self, method: &str, params: &Value) -> Result<(), (i64, String)> {
-        let known: &[&str] = match method {
-            "version" | "listGroups" => &[],
-            "listContacts" => &["allRecipients"],
-            "send" => &[
-                "recipient",
-                "groupId",
-                "message",
-                "attachments",
-                "textStyles",
-                "quoteTimestamp",
-                "quoteAuthor",
-                "quoteMessage",
-                "editTimestamp",
-            ],
-            "sendReaction" => &["recipient", "groupId", "emoji", "targetAuthor", "targetTimestamp"],
-            "remoteDelete" => &["recipient", "groupId", "targetTimestamp"],
-            "sendTyping" => &["recipient", "groupId"],
-            "sendReceipt" => &["recipient", "targetTimestamp", "type"],
-            "getAttachment" => &["id", "recipient", "groupId"],
-            _ => return Err((-32_601, "Method not implemented".to_owned())),
+        let Some(known) = parameters(method) else {
+            return Err((-32_601, "Method not implemented".to_owned()));
         };
         let is_linked = self.linking.as_ref().is_none_or(|linking| !linking.names.is_empty());
         if params["account"] != ACCOUNT || !is_linked {
