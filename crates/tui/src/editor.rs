@@ -29,7 +29,7 @@ use super::soft_wrap::SoftWrap;
 use super::{Input, Wake};
 use myclaw_front::print::note;
 use myclaw_front::sessions::Sessions;
-use myclaw_front::terminal::{FocusReports, Paint, Relay, Size, Style, suspend};
+use myclaw_front::terminal::{FocusReports, Paint, Relay, Size, Style, line_is_drawn, suspend};
 
 /// What stands before a message.
 pub(super) const PROMPT: &str = "You: ";
@@ -382,6 +382,7 @@ struct ChatPrompt(Option<Arc<Common>>);
 impl Prompt for ChatPrompt {
     fn render_prompt_left(&self) -> Cow<'_, str> {
         let Some(common) = &self.0 else { return Cow::Borrowed("") };
+        line_is_drawn();
         let Some(status) = common.status().clone() else { return Cow::Borrowed("") };
         let line = status.line(Size::current().columns.saturating_sub(1));
         let paint = Paint::for_stream(&io::stdout());

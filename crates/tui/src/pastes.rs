@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crossterm::event::Event;
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use myclaw_files::{create_private_directory, private_options};
+use myclaw_front::terminal::{ENDING_LETTERS, end_was_read};
 use parking_lot::Mutex;
 use reedline::{EditCommand, EditMode, PromptEditMode, ReedlineEvent, ReedlineRawEvent};
 
@@ -139,6 +140,7 @@ impl EditMode for FoldingKeys {
         match event {
             Event::FocusGained => self.common.attention.focus(Focus::Gained),
             Event::FocusLost => self.common.attention.focus(Focus::Lost),
+            Event::Key(key) if may_end_line(key) => end_was_read(),
             _ => {}
         }
         let Ok(event) = ReedlineRawEvent::try_from(event) else { return ReedlineEvent::None };
@@ -160,6 +162,17 @@ impl EditMode for FoldingKeys {
 
     fn edit_mode(&self) -> PromptEditMode {
         self.inner.edit_mode()
+    }
+}
+
+/// Whether a key may end the line, as [`ENDING_LETTERS`] says.
+fn may_end_line(key: KeyEvent) -> bool {
+    match key.code {
+        KeyCode::Enter | KeyCode::Esc | KeyCode::BackTab => true,
+        KeyCode::Char(letter) => {
+            key.modifiers == KeyModifiers::CONTROL && ENDING_LETTERS.contains(letter)
+        }
+        _ => false,
     }
 }
 

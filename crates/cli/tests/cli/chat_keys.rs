@@ -266,3 +266,19 @@ fn keys_that_the_config_binds_do_what_the_usual_ones_did_and_mistakes_are_named(
         assert!(said.contains(why), "{bindings}: {said}");
     }
 }
+
+#[test]
+fn keys_that_arrive_with_the_key_of_a_command_are_kept() {
+    let (server, home) =
+        serve([Reply::anthropic().text("First."), Reply::anthropic().text("Second.")]);
+    let mut terminal = chat(&home);
+    // Ctrl-T, Shift-Tab, Ctrl-C of a search, and a line that goes on after its Enter.
+    terminal.send("one \x14two \x1b[Zthree \x12x\x03four\\\rfive \x14\x14six\r");
+    terminal.expect_screen(|screen| screen.contains("First.") && screen.ends_with("You:"));
+    terminal.send("seven \x1b[200~ei\rght\x1b[201~ \x14nine\r");
+    terminal.expect_screen(|screen| screen.contains("Second.") && screen.ends_with("You:"));
+    let sent = json!(server.requests()[1].messages()).to_string();
+    assert!(sent.contains("one two three four\\nfive six"), "{sent}");
+    assert!(sent.contains("seven ei\\nght nine"), "{sent}");
+    leave(&mut terminal);
+}

@@ -13,8 +13,14 @@ use parking_lot::{Mutex, MutexGuard};
 const ESCAPE: u8 = 0x1b;
 /// Ctrl-D.
 const END: u8 = 0x04;
+/// Letters whose keys with Ctrl may end the line at the prompt.
+pub const ENDING_LETTERS: &str = "cdgotvz";
 /// The first byte of U+0080 to U+00BF in UTF-8, where the C1 characters are.
 const C1_LEAD: u8 = 0xc2;
+/// What a terminal sends before pasted text.
+const PASTE_BEGIN: &[u8] = b"\x1b[200~";
+/// What it sends after it.
+const PASTE_END: &[u8] = b"\x1b[201~";
 /// Longest wait for what follows an escape character: without it, that was the Escape key.
 const ESCAPE_DELAY: Duration = Duration::from_millis(100);
 /// How long after an escape character, over a slow line, the rest of a key may begin that was taken for Escape.
@@ -67,6 +73,48 @@ pub(super) fn translate_earlier(bytes: &mut [u8], before: &mut u64) {
             other => other,
         };
     }
+}
+
+/// What a key that was passed on is to the line editor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Key,
+    /// May end the line at the prompt: Enter, Escape, Shift-Tab, and the keys of [`ENDING_LETTERS`].
+    End,
+    /// The place of the cursor, which the editor waits for before it reads keys.
+    Place,
+}
+
+/// Divides what was passed on into keys. `is_pasting` says whether the first are pasted.
+pub(super) fn kinds(mut keys: &[u8], mut is_pasting: bool) -> Vec<(&[u8], Kind)> {
+    let mut divided = Vec::new();
+    while !keys.is_empty() {
+        let (length, kind) = match keys {
+            [ESCAPE, b'[', after @ ..] if !is_pasting || keys.starts_with(PASTE_END) => {
+                let last = after.iter().position(|byte| matches!(byte, 0x40..=0x7e));
+                let kind = match last.map(|last| after[last]) {
+                    Some(b'Z') => Kind::End,
+                    Some(b'R') => Kind::Place,
+                    _ => Kind::Key,
+                };
+                (last.map_or(keys.len(), |last| last + 3), kind)
+            }
+            _ if is_pasting => (1, Kind::Key),
+            [ESCAPE] | [ESCAPE, ESCAPE, ..] => (1, Kind::End),
+            [ESCAPE, b'O', _, ..] => (3, Kind::Key),
+            [ESCAPE, ..] => (2, Kind::Key),
+            [b'\r', ..] => (1, Kind::End),
+            [byte @ ..0x20, ..] if ENDING_LETTERS.as_bytes().contains(&(byte | 0x60)) => {
+                (1, Kind::End)
+            }
+            _ => (1, Kind::Key),
+        };
+        let (key, rest) = keys.split_at(length);
+        is_pasting = key == PASTE_BEGIN || is_pasting && key != PASTE_END;
+        divided.push((key, kind));
+        keys = rest;
+    }
+    divided
 }
 
 /// Writes the C1 characters that begin or end a sequence as the two characters that mean the same.
@@ -136,6 +184,10 @@ impl KeyFilter {
             has_just_escaped: false,
             bound: Vec::new(),
         }
+    }
+
+    pub(super) const fn is_pasting(&self) -> bool {
+        self.is_pasting
     }
 
     /// Appends a key, or the one that it stands for.
@@ -319,10 +371,10 @@ impl KeyFilter {
         self.state = State::Text;
         let sequence = std::mem::take(&mut self.begun);
         if self.is_pasting {
-            self.is_pasting = sequence != b"\x1b[201~";
+            self.is_pasting = sequence != PASTE_END;
             keys.extend(sequence);
         } else if is_final {
-            self.is_pasting = sequence == b"\x1b[200~";
+            self.is_pasting = sequence == PASTE_BEGIN;
             let mut key = Vec::new();
             push_key(&sequence, byte, &mut key);
             self.pass(&key, keys);

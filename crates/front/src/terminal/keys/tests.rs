@@ -234,3 +234,27 @@ fn only_bytes_from_the_earlier_mode_are_translated() {
     translate_earlier(&mut second, &mut before);
     assert_eq!((&second, before), (b"\r\0\n", 0));
 }
+
+#[test]
+fn keys_that_may_end_the_line_are_told_from_others_and_from_pastes() {
+    let ends = |keys: &[u8], is_pasting| {
+        let divided = kinds(keys, is_pasting);
+        assert_eq!(divided.iter().flat_map(|(key, _)| *key).copied().collect::<Vec<_>>(), keys);
+        divided
+            .into_iter()
+            .filter(|(_, kind)| *kind != Kind::Key)
+            .map(|(key, kind)| (String::from_utf8_lossy(key).into_owned(), kind))
+            .collect::<Vec<_>>()
+    };
+    let end = |key: &str| (key.to_owned(), Kind::End);
+    assert_eq!(ends("aä\r\x14\x01\n".as_bytes(), false), [end("\r"), end("\x14")]);
+    assert_eq!(
+        ends(b"\x1b[A\x1bOP\x1bx\x1b[Z\x1b\x1b[B\x1b", false),
+        [end("\x1b[Z"), end("\x1b"), end("\x1b")]
+    );
+    assert_eq!(ends(b"\x1b[200~a\rb\x14\x1b[Z\x1b[201~\r", false), [end("\r")]);
+    assert_eq!(
+        ends(b"a\rb\x1b[201~\x1b[5;20R\x03", true),
+        [("\x1b[5;20R".to_owned(), Kind::Place), end("\x03")]
+    );
+}
