@@ -4,10 +4,15 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::scene::{SECRET, SECRET_VARIABLE};
 use super::{Attempt, Scene, calls, missed};
+
+/// Longest time in which a link is swapped: half of what an attempt may take.
+const SWAPPING: Duration = Duration::from_secs(10);
 
 pub(super) const ATTEMPTS: &[Attempt] = &[
     Attempt { name: "read a file outside", run: |scene| has_secret(&scene.secret_file()) },
@@ -92,9 +97,11 @@ fn swapped_link(scene: &Scene) -> io::Result<()> {
     let targets = [scene.workspace.join("plain"), scene.secret_file()];
     drop(fs::remove_file(&link));
     symlink(&targets[0], &link)?;
+    let (began, is_over) = (Instant::now(), AtomicBool::new(false));
+    let goes_on = || !is_over.load(Ordering::Relaxed) && began.elapsed() < SWAPPING;
     thread::scope(|scope| {
         let swapping = scope.spawn(|| {
-            targets.iter().cycle().take(4000).try_for_each(|target| {
+            targets.iter().cycle().take(4000).take_while(|_| goes_on()).try_for_each(|target| {
                 drop(fs::remove_file(&next));
                 symlink(target, &next)?;
                 fs::rename(&next, &link)
@@ -104,6 +111,7 @@ fn swapped_link(scene: &Scene) -> io::Result<()> {
         while outcome.is_err() && !swapping.is_finished() {
             outcome = has_secret(&link);
         }
+        is_over.store(true, Ordering::Relaxed);
         swapping.join().map_err(|_| missed("the swapping thread failed"))??;
         outcome
     })
