@@ -19,7 +19,7 @@ use crate::source::{FileRole, Item, Kind, list};
 use crate::{BackupError, Contents, LeftOut, Passphrase, Why};
 
 /// Begins the names of directories with copies of databases.
-pub const COPIES: &str = "myclaw-backup-";
+const COPIES: &str = "myclaw-backup-";
 /// How far the end of a log's last whole line is looked for at a time.
 const LINE_BYTES: u64 = 64 * 1024;
 const DIRECTORY_MODE: u32 = 0o700;

@@ -20,7 +20,7 @@ mod sealed;
 mod source;
 
 pub use archive::{Contents, LeftOut, Why};
-pub use create::{COPIES, Source, create};
+pub use create::{Source, create};
 pub use error::BackupError;
 pub use restore::{Restored, UNPACKING, check, restore};
 pub use sealed::Passphrase;

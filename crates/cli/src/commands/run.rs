@@ -39,7 +39,7 @@ use myclaw_front::worktree::{self, Entered};
 const MAX_STDIN_BYTES: u64 = 10 * 1024 * 1024;
 
 /// How the names of directories of runs without a session begin.
-pub(super) const SCRATCH_PREFIX: &str = "myclaw-run-";
+const SCRATCH_PREFIX: &str = "myclaw-run-";
 
 /// How long a pipe on standard input may stay silent when there is a message.
 const FIRST_INPUT: Duration = Duration::from_secs(3);

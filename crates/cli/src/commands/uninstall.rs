@@ -16,7 +16,7 @@ use super::{confirm, gateway, refuse_if_in_use};
 use crate::args::uninstall::UninstallArgs;
 
 /// What the program keeps in the state directory.
-const STATE: [&str; 22] = [
+const STATE: [&str; 24] = [
     ".documents",
     ".env",
     "agents",
@@ -34,12 +34,17 @@ const STATE: [&str; 22] = [
     "memory",
     "myclaw.json",
     "node",
+    "packages",
     "sessions",
+    "snapshots",
     "stops",
     "subagents",
     "turns",
     "usage.json",
 ];
+/// How the names of other files there begin: drafts of the chat, a file that a killed process left, and what tools have written in
+/// full for sessions in a database.
+const BEGINNINGS: [&str; 4] = ["draft-", FORMATS, ".myclaw.", "side-files"];
 /// What the owner and the agent have made there.
 const WORK: [&str; 4] = ["commands", "skills", "workspace", "workspaces"];
 /// The host's directory in the state directory, and what groups have made in it.
@@ -55,15 +60,9 @@ const COMPLETIONS: [&str; 3] = [
     ".zfunc/_myclaw",
     ".config/fish/completions/myclaw.fish",
 ];
-/// Begins the names of directories for temporary files of a run. One that was killed leaves them.
-const TEMPORARY: [&str; 6] = [
-    "myclaw-browser-",
-    "myclaw-proxy-",
-    super::run::SCRATCH_PREFIX,
-    super::update::TEMPORARY,
-    myclaw_backup::COPIES,
-    myclaw_backup::UNPACKING,
-];
+/// Begins the names of directories for temporary files, in the system's directory for them and next to the state directory. One
+/// that was killed leaves them.
+const TEMPORARY: [&str; 2] = ["myclaw-", myclaw_backup::UNPACKING];
 /// The lock in such a directory, which a running process holds.
 const OWNER: &str = "owner";
 
@@ -132,7 +131,7 @@ fn find(home: &Home, with_work: bool) -> Result<Found, CliError> {
     let entries = entries(state)?;
     let is_ours = |name: &str| {
         let name = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
-        STATE.contains(&name) || name.starts_with("draft-") || name.starts_with(FORMATS)
+        STATE.contains(&name) || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
     };
     for path in entries {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -167,6 +166,7 @@ fn find(home: &Home, with_work: bool) -> Result<Found, CliError> {
             found.others[0].display()
         )));
     }
+    found.work.extend(copies(state));
     if with_work {
         found.removed.append(&mut found.work);
     }
@@ -196,6 +196,15 @@ fn elsewhere(home: &Home) -> Vec<PathBuf> {
     candidates
 }
 
+/// What a restore and an update have kept next to the state directory; workspaces are in it.
+fn copies(state: &Path) -> Vec<PathBuf> {
+    let begins = format!("{}.before-", state.file_name().unwrap_or_default().to_string_lossy());
+    let is_copy = |path: &PathBuf| {
+        path.file_name().unwrap_or_default().to_string_lossy().starts_with(&begins)
+    };
+    entries(&parent_of(state)).unwrap_or_default().into_iter().filter(is_copy).collect()
+}
+
 fn user_config(home: &Home) -> Option<PathBuf> {
     Some(home.environment.os_home()?.join(".config/myclaw"))
 }
@@ -217,6 +226,8 @@ fn is_abandoned(path: &Path) -> bool {
     };
     TEMPORARY.iter().any(|prefix| name.starts_with(prefix))
         && fs::symlink_metadata(path).is_ok_and(is_mine)
+        // It is empty until the process has the lock.
+        && fs::metadata(path.join(OWNER)).is_ok_and(|owner| owner.len() > 0)
         && is_locked(&path.join(OWNER)).is_ok_and(|is_locked| !is_locked)
 }
 

@@ -22,7 +22,6 @@ mod running;
 
 use installed::Installed;
 use release::Release;
-pub(super) use release::TEMPORARY;
 use running::Change;
 
 /// Does what the arguments say.

@@ -51,7 +51,7 @@ fn digest_in(output: &ChildOutput) -> String {
 }
 
 /// Adds a package with the digest that it shows, without a question.
-fn add(home: &TempHome, source: &str) -> String {
+pub(super) fn add(home: &TempHome, source: &str) -> String {
     let asked = run(home, &["packages", "add", source]);
     asked.assert_code(1);
     let digest = digest_in(&asked);

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use myclaw_testkit::TempHome;
+use myclaw_testkit::{RunningChild, TempHome};
 
-use crate::run;
+use crate::packages::add;
+use crate::{myclaw, run};
 
 /// All files below a directory.
 fn files(directory: &Path) -> Vec<String> {
@@ -29,6 +30,12 @@ fn used() -> TempHome {
         .assert_code(0);
     run(&home, &["memory", "add", "I drink tea"]).assert_code(0);
     run(&home, &["groups", "add", "family@example", "family"]);
+    // What was there before a command is kept, if git is there to do it.
+    run(&home, &["run", "-q", "--model", "builtin/demo", "run \"echo hi\""]).assert_code(0);
+    home.write("package/skills/tea/SKILL.md", "---\nname: tea\ndescription: Makes tea\n---\nBoil.");
+    let source = home.path().join("package").to_str().expect("UTF-8").to_owned();
+    add(&home, &source);
+    std::fs::remove_dir_all(source).expect("removed");
     let script = run(&home, &["completions", "zsh"]).stdout();
     home.write(".zfunc/_myclaw", script);
     home
@@ -38,7 +45,24 @@ fn used() -> TempHome {
 fn everything_goes_without_a_question_if_asked_for() {
     let home = used();
     home.write(".zfunc/_other", "#compdef other\n");
-    let output = run(&home, &["uninstall", "--yes", "--workspace"]);
+    // What a restore and an update keep next to the state directory, and what killed processes leave.
+    let copy = home.path().join("copy").to_str().expect("UTF-8").to_owned();
+    run(&home, &["backup", &copy]).assert_code(0);
+    run(&home, &["restore", "--replace", &copy]).assert_code(0);
+    std::fs::rename(&copy, home.path().join(".myclaw.before-9.0.0-1.backup")).expect("renamed");
+    for name in [".myclaw-restore-a", "tmp/myclaw-script-a", "tmp/myclaw-package-a"] {
+        home.write(format!("{name}/owner"), "1 1\n");
+    }
+    home.write(".myclaw/.myclaw.Ab12.tmp", "{}");
+    let uninstall = |arguments: &[&str]| {
+        let mut command = myclaw(&home, &["uninstall"]);
+        command.env("TMPDIR", home.path().join("tmp")).args(arguments);
+        RunningChild::run(&mut command)
+    };
+    let dry = uninstall(&["--dry-run"]);
+    assert!(!dry.stdout().contains("not written by MyClaw"), "{}", dry.stdout());
+    assert!(dry.stdout().contains("stays: ") && dry.stdout().contains(".myclaw.before-"));
+    let output = uninstall(&["--yes", "--workspace"]);
     output.assert_code(0);
     assert!(output.stdout().contains(".myclaw/sessions ("), "{}", output.stdout());
     assert!(output.stdout().contains("the program is still there"), "{}", output.stdout());
@@ -102,7 +126,7 @@ fn a_state_directory_with_files_of_others_is_not_touched() {
     let before = files(&state);
     let mut command = home.command(env!("CARGO_BIN_EXE_myclaw"));
     command.env("MYCLAW_STATE_DIR", &state).args(["uninstall", "--yes"]);
-    let output = myclaw_testkit::RunningChild::run(&mut command);
+    let output = RunningChild::run(&mut command);
     output.assert_code(1);
     assert!(output.stderr().contains("project/main.c"), "{}", output.stderr());
     assert_eq!(files(&state), before);

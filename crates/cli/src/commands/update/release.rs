@@ -18,7 +18,7 @@ const LIST: &str = "SHA256SUMS";
 const SIGNATURE: &str = "SHA256SUMS.sig";
 const SCRIPT: &str = "install.sh";
 /// Begins the name of the temporary directory.
-pub(in crate::commands) const TEMPORARY: &str = "myclaw-update-";
+const TEMPORARY: &str = "myclaw-update-";
 /// Largest file that is downloaded here; install.sh gets the archive itself.
 const MOST_BYTES: u64 = 4 << 20;
 /// What comes before the 32 bytes of an Ed25519 key in a public key (RFC 8410).
