@@ -72,19 +72,42 @@ $directories" ;;
   [ ! -d "${HOME:-/nonexistent}/.myclaw" ] || echo "what it has written is still in $HOME/.myclaw"
 }
 
+# Gets a file of the release. If it cannot, $why says why: the same sentences as those of `myclaw update`.
 fetch() {
   case $from in
     https://*)
       if command -v curl > /dev/null; then
-        curl --proto '=https' --fail --silent --show-error --location --output "$work/$1" "$from/$1"
+        why=$(curl --proto '=https' --fail --silent --show-error --location --connect-timeout 20 --speed-limit 1 --speed-time 20 \
+          --output "$work/$1" "$from/$1" 2>&1) && return
+        case $? in
+          1) why="the server redirects to an address that does not begin with https://" ;;
+          28) why="the server does not answer, or sends nothing more" ;;
+          *) why=$(echo "$why" | sed -n '1s/^curl: ([0-9]*) //p') ;;
+        esac
       elif command -v wget > /dev/null; then
-        wget --https-only --quiet --output-document "$work/$1" "$from/$1"
+        # It would follow a redirect to an address without https.
+        why=$(wget --no-verbose --max-redirect=0 --timeout=20 --tries=1 --output-document "$work/$1" "$from/$1" 2>&1) && return
+        case $? in
+          4) why="the server does not answer, or sends nothing more" ;;
+          5) why="the certificate of the server is not trusted here" ;;
+          8) why="the server has no such file, or redirects, which is followed with curl only" ;;
+          *) why=$(echo "$why" | sed -n 1p) ;;
+        esac
       else
         fail "install curl or wget, or download the files and name their directory with --from"
       fi
+      return 1
       ;;
-    *) cp "$from/$1" "$work/$1" 2> /dev/null ;;
+    *)
+      why="there is no such file"
+      cp "$from/$1" "$work/$1" 2> /dev/null
+      ;;
   esac
+}
+
+# Says that a file of the release is missing. The second argument is what follows from that.
+missing() {
+  fail "cannot get $1 from $from: $why$2. Nothing was installed"
 }
 
 verify() {
@@ -92,14 +115,14 @@ verify() {
   # The first of the two programs that is there decides.
   case $(openssl version 2> /dev/null) in
     "OpenSSL "[3-9]*)
-      fetch SHA256SUMS.sig || fail "$from has no SHA256SUMS.sig, so the list of digests has no signature. Nothing was installed"
+      fetch SHA256SUMS.sig || missing SHA256SUMS.sig ", and without it the list of digests has no signature"
       printf '%s\n' "$key" > "$work/key.pem"
       openssl pkeyutl -verify -pubin -inkey "$work/key.pem" -rawin -in "$work/SHA256SUMS" -sigfile "$work/SHA256SUMS.sig" \
         > /dev/null 2>&1 || fail "$bad"
       ;;
     *)
       command -v ssh-keygen > /dev/null || fail "install openssl 3 or ssh-keygen: one of them checks the signature"
-      fetch SHA256SUMS.sshsig || fail "$from has no SHA256SUMS.sshsig, so the list of digests has no signature. Nothing was installed"
+      fetch SHA256SUMS.sshsig || missing SHA256SUMS.sshsig ", and without it the list of digests has no signature"
       echo "myclaw $ssh_key" > "$work/signers"
       ssh-keygen -Y verify -f "$work/signers" -I myclaw -n '@NAMESPACE@' -s "$work/SHA256SUMS.sshsig" < "$work/SHA256SUMS" \
         > /dev/null 2>&1 || fail "$bad"
@@ -173,7 +196,7 @@ install() {
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
   trap 'exit 130' INT TERM HUP
-  fetch SHA256SUMS || fail "$from has no SHA256SUMS; --from names the directory or the address of a release"
+  fetch SHA256SUMS || missing SHA256SUMS "; --from names the directory or the address of a release"
   verify
   name=$(archive)
   version=${name#myclaw-}
@@ -189,7 +212,7 @@ install() {
   elif [ -e "$to/bin/myclaw" ]; then
     fail "$to/bin/myclaw is there, and this script did not install it; remove it, or choose another place with --to"
   fi
-  fetch "$name" || fail "$from has no $name"
+  fetch "$name" || missing "$name" ""
   expected=$(awk -v name="$name" '$2 == name {print $1}' "$work/SHA256SUMS")
   [ "$(digest "$work/$name")" = "$expected" ] || fail "$name has another digest than the signed list. Nothing was installed"
   tar -xzf "$work/$name" -C "$work"

@@ -76,7 +76,9 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<(), CliError> {
         std::cmp::Ordering::Greater => {}
     }
     installed.keep_program()?;
-    release.install(&lock)?;
+    let outcome = release.install(&lock);
+    installed.settle()?;
+    outcome?;
     printer.line(format_args!(
         "installed MyClaw {new}; `myclaw update --rollback` goes back to {present}"
     ))?;

@@ -13,6 +13,8 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
 use super::*;
 
+mod https;
+
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Updates that are killed.
 const DEFAULT_KILLS: u64 = 10;
@@ -253,7 +255,7 @@ fn what_is_not_the_signed_release_changes_nothing() {
         assert_eq!(place.version(), VERSION);
     };
     let publish = || place.publish(&newer(), &script(&newer()));
-    refused(&[], 1, "has no SHA256SUMS");
+    refused(&[], 1, "cannot get SHA256SUMS from");
     publish();
     refused(&["--to", "7.7.7"], 2, "name the place of another version");
     refused(&["--from", "http://127.0.0.1:9/release"], 2, "begins with https://");

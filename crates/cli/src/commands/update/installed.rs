@@ -83,6 +83,7 @@ impl Installed {
         if list.len() != before {
             self.write(MANIFEST, list.as_bytes(), 0o644)?;
         }
+        self.settle()?;
         Ok(held)
     }
 
@@ -119,24 +120,33 @@ impl Installed {
         version_of(&self.program())
     }
 
-    /// Keeps the present program next to the files of install.sh.
+    /// Keeps the present program next to the files of install.sh. [`Self::settle`] makes it the one before.
     pub(super) fn keep_program(&self) -> Result<(), CliError> {
-        self.copy(&self.program(), PREVIOUS)
+        self.copy(&self.program(), NEXT)
+    }
+
+    /// The program that was kept is the one before if another one was installed since. If not, the one before stays what it
+    /// was, so an update that fails takes no way back.
+    pub(super) fn settle(&self) -> Result<(), CliError> {
+        let [previous, next] = [PREVIOUS, NEXT].map(|name| self.to.join(name));
+        if !next.exists() {
+            return Ok(());
+        }
+        match version_of(&next) {
+            Ok(kept) if kept != self.version()? => self.rename(&next, &previous),
+            _ => fs::remove_file(&next).map_err(|error| unusable("remove", &next, &error)),
+        }
     }
 
     /// Puts the program before in the place of the present one, which becomes the one before. Returns its version.
     pub(super) fn swap(&self) -> Result<String, CliError> {
         let [previous, next] = [PREVIOUS, NEXT].map(|name| self.to.join(name));
-        if !previous.exists() && next.exists() {
-            // A swap was killed before its last step.
-            self.rename(&next, &previous)?;
-        }
         let none = "no program from before is kept; `myclaw update` keeps one when it installs a newer version";
         if !previous.exists() {
             return Err(CliError::usage(none));
         }
         let version = version_of(&previous)?;
-        // An update was killed before it put the new program there.
+        // Version 0.2 kept the program of an update that then failed.
         if version == self.version()? {
             return Err(CliError::usage(none));
         }

@@ -21,6 +21,24 @@ const SCRIPT: &str = "install.sh";
 const TEMPORARY: &str = "myclaw-update-";
 /// Largest file that is downloaded here; install.sh gets the archive itself.
 const MOST_BYTES: u64 = 4 << 20;
+/// Options as in install.sh.
+const CURL: [&str; 12] = [
+    "--proto",
+    "=https",
+    "--fail",
+    "--silent",
+    "--show-error",
+    "--location",
+    "--connect-timeout",
+    "20",
+    "--speed-limit",
+    "1",
+    "--speed-time",
+    "20",
+];
+/// Options as in install.sh. wget would follow a redirect to an address without https.
+const WGET: [&str; 5] =
+    ["--no-verbose", "--max-redirect=0", "--timeout=20", "--tries=1", "--output-document"];
 /// What comes before the 32 bytes of an Ed25519 key in a public key (RFC 8410).
 const KEY_HEAD: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
@@ -53,17 +71,22 @@ impl<'a> Release<'a> {
             OwnedDirectory::create(&std::env::temp_dir(), TEMPORARY).map_err(|error| {
                 CliError::failure(format!("cannot make a temporary directory: {error}"))
             })?;
-        let get = |name: &str| get(&place, name, &directory.path().join(name));
-        let list = get(LIST).map_err(|why| {
+        let missing = |name: &str, why: String| {
+            let hint = match name {
+                LIST => "; --from names the directory or the address of a release",
+                SIGNATURE => ", and without it the list of digests has no signature",
+                _ => "",
+            };
             CliError::failure(format!(
-                "{place} has no {LIST} ({why}); --from names the directory or the address of a release"
+                "cannot get {name} from {place}: {why}{hint}. Nothing was changed"
             ))
-        })?;
-        let signature = get(SIGNATURE).map_err(|why| {
-            CliError::failure(format!(
-                "{place} has no {SIGNATURE} ({why}), so the list of digests has no signature. Nothing was changed"
-            ))
-        })?;
+        };
+        let get = |name: &str| {
+            let to = directory.path().join(name);
+            get(&place, name, &to).map_err(|why| missing(name, why))
+        };
+        let list = get(LIST)?;
+        let signature = get(SIGNATURE)?;
         let key = UnparsedPublicKey::new(&ED25519, public_key(&installed.key()?)?);
         key.verify(&list, &signature).map_err(|_| {
             CliError::failure(
@@ -72,9 +95,7 @@ impl<'a> Release<'a> {
             )
         })?;
         let list = String::from_utf8_lossy(&list).into_owned();
-        let script = get(SCRIPT).map_err(|why| {
-            CliError::failure(format!("{place} has no {SCRIPT} ({why}). Nothing was changed"))
-        })?;
+        let script = get(SCRIPT)?;
         let found = hex(digest(&SHA256, &script).as_ref());
         if !lines(&list).any(|(known, name)| name == SCRIPT && known == found) {
             return Err(CliError::failure(format!(
@@ -136,35 +157,50 @@ fn get(place: &str, name: &str, to: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Downloads a file as install.sh does, with curl or wget.
+/// Downloads a file as install.sh does, with curl or wget, and never from an address without https. A server that sends nothing for
+/// some seconds is given up, and a slow one is not.
 fn download(address: &str, to: &Path) -> Result<PathBuf, String> {
     let most = MOST_BYTES.to_string();
-    let curl = [
-        "--proto",
-        "=https",
-        "--fail",
-        "--silent",
-        "--show-error",
-        "--location",
-        "--max-time",
-        "120",
-    ];
     let mut with_curl = Command::new("curl");
-    with_curl.args(curl).args(["--max-filesize", &most, "--output"]).arg(to).arg(address);
+    with_curl.args(CURL).args(["--max-filesize", &most, "--output"]).arg(to).arg(address);
     let mut with_wget = Command::new("wget");
-    with_wget
-        .args(["--https-only", "--quiet", "--timeout=120", "--output-document"])
-        .arg(to)
-        .arg(address);
-    for command in [&mut with_curl, &mut with_wget] {
+    with_wget.args(WGET).arg(to).arg(address);
+    for (command, why) in [(&mut with_curl, why_curl as Why), (&mut with_wget, why_wget)] {
         match command.stdin(Stdio::null()).output() {
             Ok(ended) if ended.status.success() => return Ok(to.to_owned()),
-            Ok(ended) => return Err(String::from_utf8_lossy(&ended.stderr).trim().to_owned()),
+            Ok(ended) => {
+                let said = String::from_utf8_lossy(&ended.stderr);
+                return Err(why(ended.status.code(), said.lines().next().unwrap_or_default()));
+            }
             Err(_) => {}
         }
     }
     Err("install curl or wget, or download the files and name their directory with --from"
         .to_owned())
+}
+
+/// Why a download has failed: by the exit code of the program, and the first line that it has written.
+type Why = fn(Option<i32>, &str) -> String;
+
+fn why_curl(code: Option<i32>, said: &str) -> String {
+    match code {
+        Some(1) => {
+            "the server redirects to an address that does not begin with https://".to_owned()
+        }
+        Some(28) => "the server does not answer, or sends nothing more".to_owned(),
+        // Without "curl: (60) ".
+        _ => said.split_once(") ").map_or(said, |(_, why)| why).to_owned(),
+    }
+}
+
+fn why_wget(code: Option<i32>, said: &str) -> String {
+    match code {
+        Some(4) => "the server does not answer, or sends nothing more",
+        Some(5) => "the certificate of the server is not trusted here",
+        Some(8) => "the server has no such file, or redirects, which is followed with curl only",
+        _ => said,
+    }
+    .to_owned()
 }
 
 fn public_key(pem: &str) -> Result<Vec<u8>, CliError> {
