@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use myclaw_files::formats::StateFormatsError;
 use myclaw_store::StoreError;
 
 /// Why there is no backup, or why one cannot be used.
@@ -46,6 +47,9 @@ pub enum BackupError {
         /// The newest format that this version knows.
         known: u32,
     },
+    /// Files in the backup have formats that this version does not read. The text says what to do.
+    #[error("the backup cannot be used: {0}")]
+    NewerFiles(StateFormatsError),
     /// A state directory is there already.
     #[error(
         "{} is not empty; `myclaw restore --replace` puts the backup in its place and keeps what is there now next to it",

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
+use myclaw_files::formats::{self, StateFormats};
 use myclaw_files::{Access, OwnedDirectory, SharedDirectory, now_ms, parent_of, sync_directory};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
@@ -50,7 +51,8 @@ pub fn check(from: impl Read, passphrase: Option<&Passphrase>) -> Result<Content
 /// is there changes places with them.
 ///
 /// # Errors
-/// The backup is bad, there is something and `replace` is false, or the files cannot be written. Nothing has changed then.
+/// The backup is bad, or a newer version wrote its files; there is something and `replace` is false; or the files cannot be
+/// written. Nothing has changed then.
 pub fn restore(
     from: impl Read,
     passphrase: Option<&Passphrase>,
@@ -76,6 +78,9 @@ pub fn restore(
         sink.make_links()?;
         contents
     };
+    // This version would refuse every file in it.
+    StateFormats::check_named(&unpacked, Path::new(formats::FILE))
+        .map_err(BackupError::NewerFiles)?;
     write_through(&unpacked).map_err(place)?;
     let before = if is_taken {
         // Of its own, so that nothing ever removes what is in it.

@@ -132,13 +132,20 @@ impl StateFormats {
     /// # Errors
     /// A format is newer than this program knows; or the file cannot be read.
     pub fn check(state: &Path) -> Result<Option<Self>, StateFormatsError> {
-        let path = state.join(FILE);
-        let found =
-            Self::read(&path).map_err(|error| StateFormatsError::Unusable(path.clone(), error))?;
+        Self::check_named(state, &state.join(FILE))
+    }
+
+    /// The same for files that are not in their place yet. Messages name `shown`.
+    ///
+    /// # Errors
+    /// As for [`StateFormats::check`].
+    pub fn check_named(state: &Path, shown: &Path) -> Result<Option<Self>, StateFormatsError> {
+        let found = Self::read(&state.join(FILE))
+            .map_err(|error| StateFormatsError::Unusable(shown.to_owned(), error))?;
         if let Some(found) = &found
             && let Some(newer) = ALL.iter().find(|format| found.of(format) > format.newest)
         {
-            return Err(StateFormatsError::Newer(newer.refusal(&path, found.of(newer))));
+            return Err(StateFormatsError::Newer(newer.refusal(shown, found.of(newer))));
         }
         Ok(found)
     }

@@ -111,6 +111,33 @@ fn a_backup_that_is_cut_or_changed_changes_nothing() {
 }
 
 #[test]
+fn files_that_only_a_newer_version_reads_are_not_put_in_place() {
+    let home = TempDir::new().unwrap();
+    let state = some_state(home.path());
+    let formats =
+        |store: u32| format!(r#"{{"program":"9.0.0","since":0,"formats":{{"store":{store}}}}}"#);
+    fs::write(state.join("formats.json"), formats(99)).unwrap();
+    let bytes = backup(&state);
+    check(bytes.as_slice(), None).expect("whole");
+    let there = home.path().join("parent/there");
+    fs::create_dir_all(&there).unwrap();
+    fs::write(there.join("mine"), "mine").unwrap();
+    let refused = restore(bytes.as_slice(), None, &there, true).expect_err("refused").to_string();
+    for part in [
+        "formats.json: the database has format 99",
+        "nothing was changed",
+        "Install the newer version",
+    ] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    assert_eq!(fs::read_to_string(there.join("mine")).unwrap(), "mine");
+    let left = fs::read_dir(there.parent().unwrap()).unwrap().count();
+    assert_eq!(left, 1, "only the directory that was there");
+    fs::write(state.join("formats.json"), formats(1)).unwrap();
+    restore(backup(&state).as_slice(), None, &there, true).expect("restored");
+}
+
+#[test]
 fn no_member_leads_out_of_the_directory() {
     let home = TempDir::new().unwrap();
     let there = home.path().join("a/b/there");

@@ -108,6 +108,31 @@ fn every_released_state_is_opened_and_goes_on_without_a_loss() {
     }
 }
 
+#[test]
+fn a_backup_of_every_released_state_is_restored_and_goes_on() {
+    for version in STATES {
+        let receiver = ModelServer::spawn_blocking_thread(answering("taken"));
+        let (home, _) = frozen(version, &receiver);
+        let file = home.path().join("state.backup").to_str().unwrap().to_owned();
+        printed(&home, &["backup", "--with-keys", &file]);
+        // In the place of what this version has written.
+        let there = TempHome::new();
+        printed(&there, &["run", "-q", "--session", "trip", "read nothing.md"]);
+        let restored = printed(&there, &["restore", "--replace", &file]);
+        assert!(restored.contains("what was there before is in"), "{version}: {restored}");
+        let config = fs::read_to_string(there.config_path()).unwrap();
+        let mut config: Value = serde_json::from_str(&config).unwrap();
+        let port = free_port();
+        config["gateway"]["port"] = json!(port);
+        there.write_config(&config);
+        for name in ["trip", "other-trip"] {
+            let answer = printed(&there, &["run", "-q", "--session", name, "read trip.md"]);
+            assert!(answer.contains("buy tickets"), "{version}: {answer}");
+        }
+        goes_on_in_a_gateway(version, &there, port, &receiver);
+    }
+}
+
 /// What waited in the store: an answer that was not sent, and a call that waits for an approval.
 fn goes_on_in_a_gateway(version: &str, home: &TempHome, port: u16, receiver: &ModelServer) {
     let gateway = Gateway::of(spawn(home), home, port);
