@@ -8,8 +8,9 @@ use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
+
+use crate::portable::{MetadataExt, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, OpenOptionsExt};
 
 /// Most links that one path may lead through: the kernel's own limit (`MAXSYMLINKS`).
 const MAX_LINKS: usize = 40;
@@ -175,7 +176,7 @@ fn open_without_links(path: &Path) -> io::Result<File> {
 
 /// Opens the file, and then follows the links of the path again: they must still be none.
 fn open_and_compare(path: &Path) -> io::Result<File> {
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
+    let flags = O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let is_same = real_path(path)? == path
         && identity(&path.symlink_metadata()?) == identity(&file.metadata()?);
@@ -266,9 +267,9 @@ impl KnownLinks {
 
 /// Follows the links of a path; `link_at` says where one leads.
 fn follow(path: &Path, mut link_at: impl FnMut(&Path) -> Option<PathBuf>) -> io::Result<PathBuf> {
-    let mut real = PathBuf::from("/");
-    let mut left: VecDeque<OsString> =
-        std::path::absolute(path)?.components().filter_map(path_part).collect();
+    let path = std::path::absolute(path)?;
+    let mut real = root_of(&path);
+    let mut left: VecDeque<OsString> = path.components().filter_map(path_part).collect();
     let mut links = 0;
     while let Some(part) = left.pop_front() {
         if part == ".." {
@@ -285,13 +286,19 @@ fn follow(path: &Path, mut link_at: impl FnMut(&Path) -> Option<PathBuf>) -> io:
         }
         real.pop();
         if target.is_absolute() {
-            real = PathBuf::from("/");
+            real = root_of(&target);
         }
         for part in target.components().rev().filter_map(path_part) {
             left.push_front(part);
         }
     }
     Ok(real)
+}
+
+/// Where an absolute path begins, which has the name of a disk on Windows.
+fn root_of(path: &Path) -> PathBuf {
+    let is_root = |part: &Component<'_>| matches!(part, Component::Prefix(_) | Component::RootDir);
+    path.components().take_while(is_root).collect()
 }
 
 fn path_part(component: Component<'_>) -> Option<OsString> {

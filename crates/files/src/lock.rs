@@ -2,15 +2,13 @@
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
-
+use crate::portable::process::Pid;
+use crate::portable::{MetadataExt, has_ended};
 use crate::private_options;
 
 /// First pause between two tries; it doubles up to [`LONGEST_PAUSE`].
@@ -299,7 +297,7 @@ impl Holder {
 
     fn state(self) -> HolderState {
         let id = i32::try_from(self.process_id).ok().and_then(Pid::from_raw);
-        if id.is_none_or(|id| test_kill_process(id) == Err(Errno::SRCH)) {
+        if id.is_none_or(has_ended) {
             return HolderState::Ended;
         }
         match process_stat(self.process_id) {

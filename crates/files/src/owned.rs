@@ -2,12 +2,12 @@
 
 use std::fs::{Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
+use crate::portable::{MetadataExt, PermissionsExt};
 use crate::private::DIRECTORY_MODE;
 use crate::{LockFile, LockWait};
 

@@ -1,9 +1,10 @@
 //! Files and directories that only their owner can read, and making their names durable.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use crate::portable::{DirBuilderExt, OpenOptionsExt};
 
 /// Mode of a private file.
 const FILE_MODE: u32 = 0o600;
@@ -19,7 +20,7 @@ pub fn private_options() -> OpenOptions {
 
 /// Creates `path` and its missing parents with the mode 0700. Directories that exist keep their mode.
 ///
-/// Returns the directories that got a new entry, outermost first: pass them to [`sync_directory`] if the new directories
+/// Returns the directories that got a new entry, outermost first: pass them to [`sync_directory`](crate::sync_directory) if the new directories
 /// must survive a power cut.
 ///
 /// # Errors
@@ -42,12 +43,4 @@ pub fn parent_of(path: &Path) -> PathBuf {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
         _ => PathBuf::from("."),
     }
-}
-
-/// Makes the names in a directory durable (`fsync`).
-///
-/// # Errors
-/// An I/O error. Some file systems cannot do this.
-pub fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
 }

@@ -2,8 +2,9 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use crate::portable::{O_NOFOLLOW, O_NONBLOCK, OpenOptionsExt};
 
 /// Opens a regular file for reading, following symbolic links. Never blocks: a FIFO, device, socket or directory is
 /// refused, before it is opened, since opening a device may do something. The check is repeated on the open file, so that
@@ -21,7 +22,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As for [`open_regular`].
 pub fn open_regular_unlinked(path: &Path) -> io::Result<File> {
-    open(path, &std::fs::symlink_metadata(path)?, libc::O_NOFOLLOW)
+    open(path, &std::fs::symlink_metadata(path)?, O_NOFOLLOW)
 }
 
 fn open(path: &Path, found: &Metadata, flags: i32) -> io::Result<File> {
@@ -30,7 +31,7 @@ fn open(path: &Path, found: &Metadata, flags: i32) -> io::Result<File> {
         return Err(refused());
     }
     // Without O_NONBLOCK, opening a FIFO waits for a writer and opening a terminal may wait for a carrier.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | flags).open(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK | flags).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(refused());
     }
