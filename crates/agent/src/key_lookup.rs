@@ -90,7 +90,7 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
 /// Whether `path` is a file that may be run.
 #[cfg(unix)]
 pub(crate) fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
+    use myclaw_files::portable::PermissionsExt;
     fs::metadata(path)
         .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }

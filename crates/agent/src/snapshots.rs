@@ -8,11 +8,10 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use myclaw_files::portable::{MetadataExt as _, OsStrExt as _};
 use myclaw_files::{
     LockError, LockFile, LockWait, create_private_directory, hex, read_regular, remove_if_there,
 };

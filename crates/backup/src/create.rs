@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom, Write};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use myclaw_files::portable::{FileExt as _, MetadataExt as _};
 use myclaw_files::{OwnedDirectory, SharedDirectory, now_ms, open_regular};
 use myclaw_store::copy_database;
 use serde::Serialize;

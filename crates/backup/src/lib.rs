@@ -13,6 +13,9 @@
 //! has changed. A backup that was cut off or changed is refused as a whole: its last part names the digests of all files.
 
 mod archive;
+#[cfg_attr(unix, path = "unix.rs")]
+#[cfg_attr(windows, path = "windows.rs")]
+mod basis;
 mod create;
 mod error;
 mod restore;

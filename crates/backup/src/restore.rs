@@ -2,15 +2,15 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use myclaw_files::formats::{self, StateFormats};
+use myclaw_files::portable::PermissionsExt as _;
 use myclaw_files::{Access, OwnedDirectory, SharedDirectory, now_ms, parent_of, sync_directory};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::archive::{Facts, Sink, read};
+use crate::basis::{exchange, write_through};
 use crate::{BackupError, Contents, Passphrase};
 
 /// Begins the names of directories in which a backup is unpacked, next to the state directory.
@@ -86,8 +86,7 @@ pub fn restore(
         // Of its own, so that nothing ever removes what is in it.
         let other = parent.join(format!("{}.before-{}", name_of(&state), now_ms()));
         fs::rename(&unpacked, &other).map_err(place)?;
-        renameat_with(CWD, &other, CWD, &state, RenameFlags::EXCHANGE)
-            .map_err(|error| place(error.into()))?;
+        exchange(&other, &state).map_err(place)?;
         Some(other)
     } else {
         fs::rename(&unpacked, &state).map_err(place)?;
@@ -107,19 +106,6 @@ fn is_taken(state: &Path) -> io::Result<bool> {
 
 fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Waits until everything on the file system of `directory` is on the disk: one call for all files.
-fn write_through(directory: &Path) -> io::Result<()> {
-    let opened = fs::File::open(directory)?;
-    #[cfg(target_os = "linux")]
-    rustix::fs::syncfs(&opened)?;
-    #[cfg(not(target_os = "linux"))]
-    {
-        rustix::fs::sync();
-        opened.sync_all()?;
-    }
-    Ok(())
 }
 
 /// Writes the files of a backup into a new directory.

@@ -8,18 +8,21 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use myclaw_exec::{ChildSpec, EnvironmentPolicy, ErrorOutput, Exit, OutputLimits};
 use myclaw_files::OwnedDirectory;
 use myclaw_web::{AddressGuard, Proxy, ProxyAddress, ProxyHosts, ProxyLimits, ProxyRules};
-use rustix::fs::{Mode, OFlags};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+#[cfg_attr(unix, path = "browser/unix.rs")]
+#[cfg_attr(windows, path = "browser/windows.rs")]
+mod basis;
+
+use self::basis::{answers, lifeline};
 use crate::error::BrowserError;
 use crate::programs::{Programs, chromium_arguments};
 use crate::reply::Reply;
@@ -173,7 +176,7 @@ impl Browser {
     /// Whether `agent-browser` takes commands.
     pub(crate) fn is_alive(&self) -> bool {
         let socket = self.directory.join(format!("{SESSION}.sock"));
-        !self.stop.is_cancelled() && !self.life.is_finished() && UnixStream::connect(socket).is_ok()
+        !self.stop.is_cancelled() && !self.life.is_finished() && answers(&socket)
     }
 
     /// Where everything is that the browser writes.
@@ -223,25 +226,8 @@ impl Home {
             std::fs::create_dir(directory.path().join(name))?;
         }
         let path = directory.path().join(LIFELINE);
-        make_pipe(&path)?;
-        // Opened for reading and writing, because opening one end alone waits for the other.
-        let lifeline = rustix::fs::open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Self { _lifeline: lifeline.into(), directory })
+        Ok(Self { _lifeline: lifeline(&path)?, directory })
     }
-}
-
-/// Makes a named pipe for this user.
-#[cfg(target_os = "linux")]
-fn make_pipe(path: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, FileType, mknodat};
-    Ok(mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?)
-}
-
-/// Makes a named pipe for this user. There is no safe binding for macOS.
-#[cfg(not(target_os = "linux"))]
-fn make_pipe(path: &Path) -> io::Result<()> {
-    let made = std::process::Command::new("mkfifo").args(["-m", "600"]).arg(path).status()?;
-    if made.success() { Ok(()) } else { Err(io::Error::other(format!("mkfifo: {made}"))) }
 }
 
 /// The life of a browser, as a task: runs its shell until `stop`, and removes its files. Sends the first line that the

@@ -8,6 +8,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use myclaw_files::portable::path_of;
 use myclaw_files::{ClosedPaths, PathUse, create_private_directory, open_real};
 
 use crate::error::BrowserError;
@@ -77,7 +78,7 @@ fn stage_upload(
     }
     let file = open_real(&real).map_err(BrowserError::file(format!("upload {path:?}")))?;
     // A directory of the path may have been replaced by a link since then, so the check looks at the file that is open.
-    if opened_path(&file).is_some_and(|opened| !opened.starts_with(root)) {
+    if path_of(&file).is_some_and(|opened| !opened.starts_with(root)) {
         return Err(outside());
     }
     let name = real.file_name().ok_or_else(outside)?;
@@ -92,12 +93,6 @@ fn stage_upload(
         )));
     }
     Ok(staged)
-}
-
-/// Where an open file is; `None` where the system does not say.
-fn opened_path(file: &File) -> Option<PathBuf> {
-    use std::os::fd::AsRawFd;
-    fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
 }
 
 /// Moves finished downloads to the artifacts. Blocking.

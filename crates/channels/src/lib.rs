@@ -31,6 +31,7 @@ mod shell;
 mod signal;
 mod signature;
 mod slack;
+#[cfg_attr(windows, path = "socket/windows.rs")]
 mod socket;
 mod split;
 mod table;

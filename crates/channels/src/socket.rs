@@ -4,12 +4,12 @@
 //! confirmed it, so one that comes back later gets what it missed.
 
 use std::collections::HashMap;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use myclaw_files::portable::PermissionsExt as _;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -99,7 +99,7 @@ impl SocketChannel {
         };
         self.account.set(State::Working);
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        let own = rustix::process::geteuid().as_raw();
+        let own = myclaw_files::portable::process::geteuid().as_raw();
         let mut connection = 0;
         loop {
             // It fails only if the semaphore is closed, which nobody does.
@@ -334,7 +334,7 @@ async fn bind(path: &Path) -> Result<UnixListener, String> {
     };
     match tokio::fs::symlink_metadata(path).await {
         Ok(found) => {
-            use std::os::unix::fs::FileTypeExt as _;
+            use myclaw_files::portable::FileTypeExt as _;
             if !found.file_type().is_socket() {
                 let path = path.display();
                 return Err(format!("{path} is no socket; remove it, or set channels.socket.path"));

@@ -76,7 +76,7 @@ const CRATES: [(&str, &[&str]); 39] = [
             "files",
         ],
     ),
-    ("import", &["front", "agent", "engine", "session", "llm"]),
+    ("import", &["front", "agent", "engine", "session", "llm", "files"]),
     (
         "front",
         &[
@@ -156,7 +156,7 @@ const CRATES: [(&str, &[&str]); 39] = [
     ("mcp", &["web", "tools", "engine", "llm", "sandbox", "exec", "files"]),
     ("web", &["tools", "engine", "llm", "exec", "proxy"]),
     ("tools", &["engine", "llm", "policy", "sandbox", "exec", "files"]),
-    ("executor", &["engine", "llm", "sandbox", "exec"]),
+    ("executor", &["engine", "llm", "sandbox", "exec", "files"]),
     ("hooks", &["engine", "llm", "policy", "exec", "config"]),
     ("engine", &["session", "llm", "auth", "config", "files"]),
     ("memory", &["session", "embed", "files"]),
@@ -172,7 +172,7 @@ const CRATES: [(&str, &[&str]); 39] = [
     ("exec", &["files"]),
     ("config", &["schedule", "files"]),
     ("skills", &["files"]),
-    ("channels", &["proxy"]),
+    ("channels", &["files", "proxy"]),
     ("backup", &["store", "files"]),
     ("store", &["files"]),
     ("schedule", &[]),

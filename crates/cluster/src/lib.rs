@@ -238,7 +238,7 @@ pub(crate) fn of_tenant(name: &str, config: &Config, between: char) -> String {
 }
 
 fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    myclaw_files::portable::host_name()
 }
 
 fn start_id() -> String {

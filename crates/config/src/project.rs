@@ -1,7 +1,8 @@
 //! Which project a directory belongs to.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use myclaw_files::portable::MetadataExt as _;
 
 /// Files and directories that mark a project, unless the config names others.
 pub const PROJECT_MARKERS: [&str; 9] = [

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use myclaw_files::portable::{O_NOFOLLOW, O_NONBLOCK, OpenOptionsExt};
+use myclaw_files::private_options;
 use tokio::fs::{self, File};
 use tokio::io::AsyncWriteExt;
 
@@ -230,9 +232,9 @@ async fn create(path: &Path) -> std::io::Result<File> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).await?;
     }
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).await
+    let mut options = private_options();
+    options.write(true).create(true).truncate(true).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+    fs::OpenOptions::from(options).open(path).await
 }
 
 /// The last `lines` lines of `text`, the last one with or without a newline at its end.

@@ -1,11 +1,13 @@
 //! Which variables a child sees: names from a list, never one that looks like a secret.
 
-use myclaw_files::variables;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
+
+use myclaw_files::portable::{SYSTEM_VARIABLES, variable_name};
+use myclaw_files::variables;
 
 /// Names that everyday programs need and that carry no secret.
 const PASSED_NAMES: &[&str] = &[
@@ -277,7 +279,8 @@ fn kept(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
     also_pass: &[&str],
 ) -> BTreeMap<OsString, OsString> {
-    let passed = variables.into_iter().filter(|(name, value)| is_passed(name, value, also_pass));
+    let named = variables.into_iter().map(|(name, value)| (variable_name(name), value));
+    let passed = named.filter(|(name, value)| is_passed(name, value, also_pass));
     let fixed = FIXED.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
     passed.chain(fixed).collect()
 }
@@ -285,6 +288,7 @@ fn kept(
 fn is_passed(name: &OsStr, value: &OsStr, also_pass: &[&str]) -> bool {
     let is_listed = |name: &str| {
         PASSED_NAMES.contains(&name)
+            || SYSTEM_VARIABLES.contains(&name)
             || also_pass.contains(&name)
             || PASSED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
     };

@@ -12,11 +12,15 @@
 //! | `terminal` | a terminal for a program that needs one |
 //! | `child` | noticing its end and collecting its exit status |
 //! | `tree` | finding and ending its descendants |
+//! | `pipes` | this process's ends of pipes |
 //! | `streams` | its standard input, output and error while it runs |
+//! | `sockets` | Unix sockets, which Windows refuses |
 //! | `capture` | its output: the tail in memory, all of it in a side file |
 //! | `run` | one run from start to end |
 //! | `runner` | where commands run: as children of this process, or elsewhere |
 //! | `hiding` | commands that do not find some paths of this machine |
+//!
+//! `windows` has what differs there: no terminals and no hidden paths, and `taskkill` ends trees.
 //!
 //! Invariants: no signal ever goes to a process outside the tree, nor to one that took over a process id; memory does
 //! not grow with what a child prints; a child never inherits a variable whose name looks like a secret.
@@ -28,21 +32,32 @@
 
 mod attach;
 mod capture;
+#[cfg_attr(windows, path = "windows/child.rs")]
 mod child;
 mod environment;
 mod error;
 mod hiding;
+#[cfg_attr(windows, path = "windows/pipes.rs")]
+mod pipes;
 mod run;
 mod runner;
+#[cfg_attr(windows, path = "windows/sockets.rs")]
+mod sockets;
 mod spec;
 mod streams;
-#[expect(
-    unsafe_code,
-    reason = "the standard library has no stable way to start a session without a slow fork, nor to overwrite variables, nor to set up \
+#[cfg_attr(windows, path = "windows/system.rs")]
+#[cfg_attr(
+    unix,
+    expect(
+        unsafe_code,
+        reason = "the standard library has no stable way to start a session without a slow fork, nor to overwrite variables, nor to set up \
               the allocator"
+    )
 )]
 mod system;
+#[cfg_attr(windows, path = "windows/terminal.rs")]
 mod terminal;
+#[cfg_attr(windows, path = "windows/tree.rs")]
 mod tree;
 
 pub use attach::{
@@ -55,8 +70,10 @@ pub use error::ExecError;
 #[cfg(target_os = "linux")]
 pub use hiding::enter_hiding;
 pub use hiding::{HiddenPaths, HidingProgram, HidingRunner, IfImpossible, Visibility};
+pub use pipes::output_pipe;
 pub use run::{Exit, Finished, LeftRunning, run, run_attached};
 pub use runner::{Here, OutputPiece, Runner, Running};
+pub use sockets::{OwnedReadHalf, OwnedWriteHalf, UnixListener, UnixStream};
 pub use spec::{ChildSpec, ErrorOutput, OutputLimits};
 
 /// Makes all threads of this process take memory from one heap, where the allocator has several (glibc). For processes

@@ -2,13 +2,13 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, ErrorKind};
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::pin::pin;
 #[cfg(target_os = "linux")]
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use myclaw_files::portable::{OsStrExt, may_run};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +18,7 @@ use crate::child::Child;
 #[cfg(target_os = "linux")]
 use crate::hiding::Namespace;
 use crate::streams::{ChildEnds, Progress, Streams};
-use crate::system::{Image, spawn};
+use crate::system::{Image, id_of, spawn};
 use crate::tree::{MARK_VARIABLE, Tree};
 use crate::{ChildSpec, ExecError};
 
@@ -226,9 +226,10 @@ impl Running {
             #[cfg(target_os = "linux")]
             Place::Namespace(namespace) => namespace.spawn(&image),
         };
-        let pid = spawned.map_err(|source| start_failure(spec, path.clone(), source))?;
-        link.started(pid);
-        Ok(Self { child: Child::new(pid), tree: Tree::new(pid, mark) })
+        let started = spawned.map_err(|source| start_failure(spec, path.clone(), source))?;
+        let id = id_of(&started);
+        link.started(id);
+        Ok(Self { child: Child::new(started), tree: Tree::new(id, mark) })
     }
 
     /// Ends the child with everything it started, and takes what is printed meanwhile.
@@ -276,9 +277,7 @@ fn c_string(text: &OsStr, what: impl FnOnce() -> String) -> Result<CString, Exec
 fn start_failure(spec: &ChildSpec, program: PathBuf, source: io::Error) -> ExecError {
     let directory_failure = match spec.directory.metadata() {
         Ok(metadata) if !metadata.is_dir() => Some(ErrorKind::NotADirectory.into()),
-        Ok(_) => rustix::fs::access(&spec.directory, rustix::fs::Access::EXEC_OK)
-            .err()
-            .map(io::Error::from),
+        Ok(_) => may_run(&spec.directory).err(),
         Err(error) => Some(error),
     };
     match directory_failure {

@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use myclaw_files::portable::{may_run, program_file};
+
 use crate::{EnvironmentPolicy, ExecError};
 
 /// Where programs are looked for when the child's environment has no `PATH`; what shells fall back to.
@@ -83,7 +85,8 @@ impl ChildSpec {
     pub fn resolve_program(&self) -> Result<PathBuf, ExecError> {
         let directory =
             std::path::absolute(&self.directory).unwrap_or_else(|_| self.directory.clone());
-        if self.program.as_encoded_bytes().contains(&b'/') {
+        let is_path = self.program.as_encoded_bytes().contains(&b'/');
+        if is_path || Path::new(&self.program).is_absolute() {
             let path = directory.join(&self.program);
             return match executable(&path) {
                 Executable::Yes => Ok(path),
@@ -96,7 +99,7 @@ impl ChildSpec {
         let search = self.environment.get("PATH").unwrap_or(OsStr::new(DEFAULT_PATH));
         let mut not_executable = None;
         for entry in std::env::split_paths(search) {
-            let path = directory.join(entry).join(&self.program);
+            let path = program_file(directory.join(entry).join(&self.program));
             match executable(&path) {
                 Executable::Yes => return Ok(path),
                 Executable::No => not_executable = not_executable.or(Some(path)),
@@ -122,7 +125,7 @@ fn executable(path: &Path) -> Executable {
     if !found.is_file() {
         return if found.is_dir() { Executable::No } else { Executable::Missing };
     }
-    match rustix::fs::access(path, rustix::fs::Access::EXEC_OK) {
+    match may_run(path) {
         Ok(()) => Executable::Yes,
         Err(_) => Executable::No,
     }

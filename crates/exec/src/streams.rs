@@ -2,18 +2,17 @@
 
 use std::future::pending;
 use std::io::{self, ErrorKind, PipeReader, PipeWriter};
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
 use crate::attach::{Attachment, Link, Piece};
 use crate::capture::{Capture, CapturedOutput};
+use crate::pipes::{self, Receiver, Sender};
 use crate::system::ChildStreams;
-use crate::terminal::Terminal;
+use crate::terminal::{Side, Terminal};
 use crate::{ChildSpec, ErrorOutput, ExecError, OutputLimits};
 
 /// Bytes read at a time: what a pipe holds.
@@ -47,9 +46,9 @@ impl ChildEnds {
     pub(crate) fn streams(&self) -> ChildStreams<'_> {
         match self {
             Self::Pipes { input, output, errors } => ChildStreams::Open {
-                input: input.as_ref().map(AsFd::as_fd),
-                output: output.as_fd(),
-                errors: errors.as_ref().unwrap_or(output).as_fd(),
+                input: input.as_ref(),
+                output,
+                errors: errors.as_ref().unwrap_or(output),
             },
             Self::Terminal(terminal) => ChildStreams::Terminal(&terminal.path),
         }
@@ -173,16 +172,16 @@ impl Input {
             return Ok((Self { sender: None, bytes, written: 0, more }, None));
         }
         let (reader, writer) = io::pipe()?;
-        let sender = Sender::from_owned_fd(OwnedFd::from(writer))?;
+        let sender = pipes::sender(writer)?;
         Ok((Self { sender: Some(sender), bytes, written: 0, more }, Some(reader)))
     }
 
     fn of_terminal(
         bytes: Vec<u8>,
-        keyboard: OwnedFd,
+        keyboard: Side,
         more: Option<mpsc::Receiver<Piece>>,
     ) -> io::Result<Self> {
-        let sender = Sender::from_owned_fd_unchecked(keyboard)?;
+        let sender = pipes::keyboard(keyboard)?;
         Ok(Self { sender: Some(sender), bytes, written: 0, more })
     }
 
@@ -243,13 +242,13 @@ struct Output {
 impl Output {
     fn open(capture: Capture) -> io::Result<(Self, PipeWriter)> {
         let (reader, writer) = io::pipe()?;
-        let receiver = Receiver::from_owned_fd(OwnedFd::from(reader))?;
+        let receiver = pipes::receiver(reader)?;
         Ok((Self::reading(receiver, capture), writer))
     }
 
     /// The kernel reports an error, not the end, when the last process has closed a terminal; it counts as the end.
-    fn of_terminal(screen: OwnedFd, capture: Capture) -> io::Result<Self> {
-        Ok(Self::reading(Receiver::from_owned_fd_unchecked(screen)?, capture))
+    fn of_terminal(screen: Side, capture: Capture) -> io::Result<Self> {
+        Ok(Self::reading(pipes::screen(screen)?, capture))
     }
 
     fn reading(receiver: Receiver, capture: Capture) -> Self {

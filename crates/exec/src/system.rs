@@ -7,9 +7,9 @@
 //! This is the only module of the workspace with unsafe code. It only makes these calls.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_short};
-use std::io;
+use std::io::{self, PipeReader, PipeWriter};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 
 use rustix::process::Pid;
@@ -38,11 +38,19 @@ pub(crate) struct Image<'a> {
 
 /// What a program reads from and prints to.
 pub(crate) enum ChildStreams<'a> {
-    /// Open descriptors; without one for the input, the input is empty.
-    Open { input: Option<BorrowedFd<'a>>, output: BorrowedFd<'a>, errors: BorrowedFd<'a> },
+    /// Pipes; without one for the input, the input is empty.
+    Open { input: Option<&'a PipeReader>, output: &'a PipeWriter, errors: &'a PipeWriter },
     /// The terminal of this name for all three. The child opens it as the leader of a session without a terminal, so
     /// it becomes the session's own.
     Terminal(&'a CStr),
+}
+
+/// A program that was started.
+pub(crate) type Started = Pid;
+
+/// The id of a program.
+pub(crate) fn id_of(started: &Started) -> Pid {
+    *started
 }
 
 /// Starts a program as the leader of a new session and process group. All other file descriptors of this process are
@@ -50,7 +58,7 @@ pub(crate) enum ChildStreams<'a> {
 ///
 /// # Errors
 /// An I/O error, also if the program cannot be executed or the directory cannot be entered.
-pub(crate) fn spawn(image: &Image<'_>) -> io::Result<Pid> {
+pub(crate) fn spawn(image: &Image<'_>) -> io::Result<Started> {
     let actions = FileActions::new(image)?;
     let attributes = Attributes::new()?;
     let arguments = pointers(image.arguments);

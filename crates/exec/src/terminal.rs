@@ -10,9 +10,12 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::attach::TerminalSize;
 
+/// A handle of this program's side of a terminal.
+pub(crate) type Side = OwnedFd;
+
 /// This program's side of a terminal.
 pub(crate) struct Terminal {
-    side: OwnedFd,
+    side: Side,
     /// The name by which the child opens its own side. No other process may hold that one open, so that the terminal
     /// ends with the child.
     pub(crate) path: CString,
@@ -33,7 +36,7 @@ impl Terminal {
     ///
     /// # Errors
     /// An I/O error.
-    pub(crate) fn handle(&self) -> io::Result<OwnedFd> {
+    pub(crate) fn handle(&self) -> io::Result<Side> {
         self.side.try_clone()
     }
 }

@@ -3,13 +3,14 @@
 //!
 //! A helper ends when its input ends. The supervising process of the sandbox then ends everything that calls have started.
 
+#[cfg_attr(unix, path = "serve/unix.rs")]
+#[cfg_attr(windows, path = "serve/windows.rs")]
+mod basis;
 mod command;
 
 use std::collections::HashMap;
 use std::future::pending;
 use std::io;
-#[cfg(unix)]
-use std::os::fd::AsFd;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -21,19 +22,13 @@ use myclaw_engine::{
     PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate,
 };
 use myclaw_exec::Piece;
-#[cfg(unix)]
-use rustix::fs::FileType;
-use rustix::process::{WaitId, WaitIdOptions, waitid};
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
-#[cfg(unix)]
-use tokio::net::UnixStream;
-#[cfg(unix)]
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::basis::{has_children, outlive_large_files, standard_input, standard_output};
 use self::command::{Command, CommandHold};
 use crate::frames;
 use crate::protocol::{
@@ -125,10 +120,7 @@ async fn attend(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> 
             "MyClaw {version} was replaced by {VERSION} while it ran; start it again"
         )));
     }
-    // A file that gets larger than the sandbox permits is an error for the call that writes it, not the end of all calls. The
-    // programs of commands have no handler, and end.
-    #[cfg(unix)]
-    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
+    outlive_large_files()?;
     let tools = Arc::new(Tools(build(setup)?));
     let limits = ServerLimits { calls: MAX_CALLS, commands: BareCommands::Run };
     let (mut server, queue) = CallServer::new(tools, limits);
@@ -159,36 +151,6 @@ async fn attend(build: impl FnOnce(Value) -> io::Result<Vec<Arc<dyn Tool>>>) -> 
 
 type Input = Box<dyn AsyncRead + Send + Unpin>;
 type Output = Box<dyn AsyncWrite + Send + Unpin>;
-
-/// A thread reads the standard input, unless it is a socket, as in the sandbox: the runtime waits for that itself, which
-/// saves a change of threads for each message.
-fn standard_input() -> io::Result<Input> {
-    #[cfg(unix)]
-    if let Some(socket) = socket(io::stdin())? {
-        return Ok(Box::new(socket));
-    }
-    Ok(Box::new(tokio::io::stdin()))
-}
-
-/// See [`standard_input`].
-fn standard_output() -> io::Result<Output> {
-    #[cfg(unix)]
-    if let Some(socket) = socket(io::stdout())? {
-        return Ok(Box::new(socket));
-    }
-    Ok(Box::new(tokio::io::stdout()))
-}
-
-#[cfg(unix)]
-fn socket(stream: impl AsFd) -> io::Result<Option<UnixStream>> {
-    let about = rustix::fs::fstat(&stream)?;
-    if FileType::from_raw_mode(about.st_mode) != FileType::Socket {
-        return Ok(None);
-    }
-    let socket = std::os::unix::net::UnixStream::from(stream.as_fd().try_clone_to_owned()?);
-    socket.set_nonblocking(true)?;
-    UnixStream::from_std(socket).map(Some)
-}
 
 /// The tools of a helper.
 struct Tools(Vec<Arc<dyn Tool>>);
@@ -392,10 +354,4 @@ async fn send(replies: &mpsc::Sender<Vec<u8>>, reply: &Reply) {
         // The other side has ended, so the input ends as well.
         drop(replies.send(bytes).await);
     }
-}
-
-/// Whether a process that this one started is still there, such as a background job. It is not collected.
-fn has_children() -> bool {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    !matches!(waitid(WaitId::All, options), Err(rustix::io::Errno::CHILD))
 }

@@ -13,11 +13,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR2, SIGXFSZ};
-use signal_hook::flag;
-use signal_hook::iterator::{Handle, Signals};
 use tokio_util::sync::CancellationToken;
 
+#[cfg_attr(unix, path = "interrupt/unix.rs")]
+#[cfg_attr(windows, path = "interrupt/windows.rs")]
+mod basis;
+
+pub use self::basis::survive_file_size_limit;
+use self::basis::{Handle, SIGHUP, SIGINT, SIGTERM, SIGUSR2, Signals};
 use crate::exit::{CliError, Exit};
 use crate::panic::advice_about;
 use crate::terminal;
@@ -32,13 +35,6 @@ const KILL_GRACE: Duration = Duration::from_millis(100);
 const LONGEST_END: Duration = Duration::from_millis(700);
 /// How often the waiting thread looks for a third signal meanwhile.
 const QUIT_POLL: Duration = Duration::from_millis(10);
-
-/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail like one to a full disk, instead of killing the
-/// process half-way through a line. A handler is used because child processes would inherit an ignored signal.
-pub fn survive_file_size_limit() {
-    // The write returns the error, so the flag is not read. If the handler cannot be installed, the limit still kills.
-    drop(flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))));
-}
 
 /// The effect of the next signal.
 #[derive(Debug, Default)]

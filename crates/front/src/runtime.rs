@@ -3,9 +3,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::{Builder, Runtime};
 
+#[cfg_attr(unix, path = "runtime/unix.rs")]
+#[cfg_attr(windows, path = "runtime/windows.rs")]
+mod basis;
+
+pub use self::basis::raise_file_limit;
 use crate::exit::CliError;
 use crate::panic::advice_about;
 
@@ -63,8 +67,6 @@ const MOST_THREADS: usize = 4;
 /// Most threads for blocking calls of a gateway: as many as a thousand turns need that begin within some seconds. Without a
 /// limit of its own the runtime starts hundreds for calls that take microseconds to milliseconds.
 const MOST_BLOCKING_THREADS: usize = 64;
-/// Most files and sockets that a gateway needs: its connections, as many to models, and the files of sessions.
-const MOST_FILES: u64 = 16_384;
 /// How long the end of a gateway waits for blocking calls, such as a write to a disk.
 const END_WAIT: Duration = Duration::from_secs(2);
 
@@ -82,17 +84,4 @@ pub fn block_on_threads<T>(work: impl Future<Output = T>) -> Result<T, CliError>
     let outcome = runtime.block_on(work);
     runtime.shutdown_timeout(END_WAIT);
     Ok(outcome)
-}
-
-/// Lets this process open as many files as its user allows, up to 16,384. Systems begin with 1,024 or less, which
-/// is not enough for a thousand clients. If that is refused, connections beyond the limit wait.
-pub fn raise_file_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    let most = limit.maximum.unwrap_or(MOST_FILES).min(MOST_FILES);
-    if limit.current.is_some_and(|current| current < most) {
-        let raised = Rlimit { current: Some(most), maximum: limit.maximum };
-        if let Err(error) = setrlimit(Resource::Nofile, raised) {
-            tracing::warn!(%error, "the limit of open files cannot be raised");
-        }
-    }
 }

@@ -9,15 +9,18 @@ mod colour;
 mod escape;
 pub mod highlight;
 pub mod images;
+#[cfg_attr(windows, path = "terminal/windows/keyboard.rs")]
 mod keyboard;
 mod keys;
 mod markdown;
 mod output;
 mod paste;
+#[cfg_attr(windows, path = "terminal/windows/relay.rs")]
 mod relay;
 mod sixel;
 mod spinner;
 mod styled;
+#[cfg_attr(windows, path = "terminal/windows/suspend.rs")]
 mod suspend;
 mod theme;
 mod title;

@@ -103,7 +103,7 @@ async fn pair(
     let ca = options.ca.as_deref().map(std::path::absolute).transpose();
     let ca = ca.map_err(|error| ClientError::Unusable(format!("--ca: {error}")))?;
     let gateway = RemoteGateway::new(&url, ca.as_deref(), options.link)?;
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = myclaw_files::portable::host_name();
     let name = options.name.clone().unwrap_or(host);
     let answer = gateway.pair(&json!({"code": code, "name": name})).await?;
     let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();

@@ -1,12 +1,12 @@
 //! How reloads of the config ended, and a way to ask for one.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_agent::Home;
 use myclaw_delivery::ledger::now_ms;
+use myclaw_files::portable::MetadataExt as _;
 use serde::Serialize;
 use tokio::sync::{Notify, watch};
 

@@ -1,12 +1,12 @@
 //! The gateway's certificate.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use myclaw_agent::Home;
 use myclaw_config::{Config, TlsConfig};
+use myclaw_files::portable::PermissionsExt as _;
 use myclaw_gateway_client::tls::{chain_in, fingerprint, provider, read_file};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};

@@ -174,7 +174,8 @@ fn link_mounts(launch: &Launch) -> Result<(), BackendError> {
         let link = launch.workspace.join(name);
         let parent = link.parent().unwrap_or(&launch.workspace);
         std::fs::create_dir_all(parent).map_err(|error| failed(parent, error))?;
-        std::os::unix::fs::symlink(&mount.host, &link).map_err(|error| failed(&link, error))?;
+        myclaw_files::portable::symlink(&mount.host, &link)
+            .map_err(|error| failed(&link, error))?;
     }
     Ok(())
 }

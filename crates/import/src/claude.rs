@@ -5,9 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use myclaw_files::portable::FileExt;
 use myclaw_session::{CompactionEntry, Entry, EntryId};
 use serde_json::{Map, Value, json};
 

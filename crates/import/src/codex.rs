@@ -4,9 +4,9 @@
 //! a line. Older files hold the items themselves, without payloads.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use myclaw_files::portable::FileExt;
 use myclaw_session::{CompactionEntry, Entry, EntryId};
 use serde_json::{Map, Value, json};
 

@@ -7,9 +7,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use myclaw_files::portable::FileExt;
 use myclaw_session::{CompactionEntry, Entry, EntryId, Role};
 use serde::Deserialize;
 use serde_json::{Map, Value};

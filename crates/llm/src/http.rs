@@ -15,6 +15,10 @@ use parking_lot::Mutex;
 use reqwest::{Certificate, Client, ClientBuilder, redirect, retry};
 use url::Url;
 
+#[cfg_attr(unix, path = "http/unix.rs")]
+#[cfg_attr(windows, path = "http/windows.rs")]
+mod system;
+
 use crate::wire::{host_label, is_link_local, is_loopback};
 use crate::{ErrorClass, ModelError, Repeat, Trouble, Variables};
 
@@ -143,7 +147,7 @@ impl Clients {
             .redirect(redirect::Policy::custom(follow_on_same_host))
             .referer(false);
         let builder = match &self.options.unix_socket {
-            Some(socket) => builder.unix_socket(socket.as_path()),
+            Some(socket) => system::through_socket(builder, socket),
             None => builder,
         };
         let builder = match kind.route {

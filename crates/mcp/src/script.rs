@@ -8,7 +8,6 @@ mod answer;
 mod client;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,12 +18,12 @@ use myclaw_engine::{
     About, CallArguments, CallSubject, InnerCalls, Power, Powers, Tool, ToolContext,
     ToolDeclaration, ToolError, ToolInvocation, ToolKind, ToolOutput, WorkPlace,
 };
-use myclaw_exec::{Exit, Finished};
+use myclaw_exec::{Exit, Finished, UnixListener};
 use myclaw_files::OwnedDirectory;
+use myclaw_files::portable::PermissionsExt as _;
 use myclaw_llm::ToolSchema;
 use myclaw_llm::outside::{MARK_CHARS, mark, visible};
 use serde_json::json;
-use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

@@ -4,15 +4,14 @@
 //! file of JSON stays one: only letters within texts change, never names of fields. Each write can be repeated, so work that
 //! was killed half-way is done again from the beginning.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use myclaw_files::portable::{FileExt, O_NOFOLLOW, O_NONBLOCK, OpenOptionsExt};
 use myclaw_files::read_regular;
-use rustix::fs::{Mode, OFlags};
 
 /// Stands for each byte of a word.
 const STAR: u8 = b'*';
@@ -125,10 +124,11 @@ impl Mask {
     /// It cannot be read or written.
     pub fn apply_to_file(&self, path: &Path) -> io::Result<bool> {
         // A sandboxed session can change its side files, so a link is not followed, and what was read is what is written.
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match rustix::fs::open(path, flags, Mode::empty()) {
-            Err(rustix::io::Errno::NOENT) => return Ok(false),
-            opened => File::from(opened?),
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(O_NOFOLLOW | O_NONBLOCK);
+        let file = match options.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            opened => opened?,
         };
         let found = file.metadata()?;
         if !found.is_file() || found.len() > MAX_BYTES {

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use myclaw_files::formats::PACKAGES;
+use myclaw_files::portable::PermissionsExt as _;
 use myclaw_files::{
     Access, Durability, LockError, LockFile, LockWait, SharedDirectory, create_private_directory,
     sync_directory,

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map;
 use std::fmt;
 use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use myclaw_files::portable::MetadataExt as _;
 use myclaw_files::{EntryKind, SharedDirectory, hex};
 use myclaw_policy::{escape, is_deceptive};
 use ring::digest::{Context, SHA256, digest};

@@ -4,11 +4,11 @@
 //! only when what it says is in the session, so a message is not lost when this process is killed in between.
 
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use myclaw_engine::{Clock as _, SystemClock};
+use myclaw_files::portable::PermissionsExt as _;
 use myclaw_files::{Durability, NewFile, from_json, read_regular, remove_if_there};
 use myclaw_speech::Audio;
 use parking_lot::Mutex;

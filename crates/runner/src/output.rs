@@ -1,15 +1,17 @@
 //! The blocks on standard output, and whether somebody still reads them.
 
-use std::io::{self, Write};
-use std::os::fd::AsFd as _;
+use std::io::Write;
 
 use parking_lot::Mutex;
-use rustix::event::{PollFd, PollFlags, poll};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-/// Stack of the thread that watches the output, which only sleeps in a system call.
-const STACK_BYTES: usize = 64 * 1024;
+#[cfg_attr(unix, path = "output/unix.rs")]
+#[cfg_attr(windows, path = "output/windows.rs")]
+mod basis;
+
+pub(crate) use basis::watch_standard_output;
+
 /// Characters with which a marker cannot begin, because JSON has them outside its texts too.
 const JSON_CHARS: &str = "{}[],:\"\\";
 
@@ -134,27 +136,6 @@ impl Output {
             self.gone.cancel();
         }
     }
-}
-
-/// Fires `gone` when the other end of standard output is closed, also while nothing is written to it.
-pub(crate) fn watch_standard_output(gone: CancellationToken) {
-    let watch = move || {
-        let stdout = io::stdout();
-        loop {
-            // No events are asked for, so it returns for an error or a hang-up only.
-            let mut watched = [PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty())];
-            match poll(&mut watched, None) {
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return,
-                Ok(_) if watched[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) => {
-                    return gone.cancel();
-                }
-                Ok(_) => return,
-            }
-        }
-    };
-    // Without the thread a closed output is noticed at the next block.
-    drop(std::thread::Builder::new().stack_size(STACK_BYTES).spawn(watch));
 }
 
 #[cfg(test)]

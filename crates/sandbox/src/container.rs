@@ -31,7 +31,9 @@ impl Container<'_> {
     pub(crate) fn arguments(&self) -> Result<Vec<OsString>, SandboxError> {
         let limits = &self.confinement.limits;
         let mut arguments: Vec<OsString> = Vec::new();
-        if self.engine == ContainerEngine::Podman && rustix::process::geteuid().is_root() {
+        if self.engine == ContainerEngine::Podman
+            && myclaw_files::portable::process::geteuid().is_root()
+        {
             // For root, the other runtime demands a cgroup that it may write to.
             arguments.extend(["--runtime", "runc"].map(OsString::from));
         }

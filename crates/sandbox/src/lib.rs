@@ -15,6 +15,7 @@
 //! | `thread` | work of this process that may touch only some files |
 //! | `system_files` | files of the system that every program needs |
 //! | `escapes` | attempts to get out, to try on the user's machine |
+//! | `basis` | what differs between Unix and Windows, where nothing is confined |
 //! | `system` | system calls without a safe wrapper |
 //!
 //! The helper process is this program itself, started with a hidden argument. It calls [`enter_and_exec`].
@@ -23,6 +24,9 @@
 //! socket that has a path (Linux 6.18, Landlock 7), and seccomp cannot see the path. Sockets of docker, D-Bus and agents
 //! lead straight out of a sandbox.
 
+#[cfg_attr(unix, path = "unix.rs")]
+#[cfg_attr(windows, path = "windows.rs")]
+mod basis;
 mod bubblewrap;
 mod confinement;
 mod container;
@@ -40,6 +44,7 @@ mod system;
 mod system_files;
 mod thread;
 
+pub use basis::Socket;
 pub use confinement::{
     Confinement, ContainerEngine, Level, Limits, Network, PROXY_ADDRESS, ProtectedNames,
     WorkspaceAccess,

@@ -2,6 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use myclaw_files::portable::may_run;
+
+use crate::basis::may_change;
 use crate::{Confinement, ContainerEngine, Level, Network, SandboxError};
 
 /// The first version of Landlock that confines signals and abstract sockets; it is in Linux 6.12.
@@ -188,22 +191,22 @@ fn check_protected(confinement: &Confinement) -> Result<(), SandboxError> {
 /// Whether the number of processes can be bounded. The kernel does not apply the limit of users to root, who needs a
 /// cgroup instead.
 fn can_bound_processes() -> bool {
-    !rustix::process::geteuid().is_root()
+    !myclaw_files::portable::process::geteuid().is_root()
         || CGROUP_ROOTS.iter().map(Path::new).any(|root| {
             let offers_it = match std::fs::read_to_string(root.join("cgroup.subtree_control")) {
                 Ok(controllers) => controllers.split_whitespace().any(|name| name == "pids"),
                 // Version 1 has a directory for each controller.
                 Err(_) => root.join("cgroup.procs").exists(),
             };
-            offers_it && rustix::fs::access(root, rustix::fs::Access::WRITE_OK).is_ok()
+            offers_it && may_change(root)
         })
 }
 
 fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|directory| directory.join(program)).find(|file| {
-        file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
-    })
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(program))
+        .find(|file| file.is_file() && may_run(file).is_ok())
 }
 
 #[cfg(test)]

@@ -4,20 +4,19 @@ mod rules;
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use myclaw_exec::{Attachment, ChildSpec, ErrorOutput, Exit, Finished, Link, attach};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use tokio::net::UnixStream;
+use myclaw_files::portable::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use self::rules::{processes_of_root, proxy_socket};
+use crate::basis::{Socket, apart, socket_pair};
 use crate::container::{Container, Leftover};
 use crate::plan::{Plan, Root};
 use crate::{Confinement, ContainerEngine, Level, Probe, SandboxError};
@@ -165,7 +164,7 @@ impl Sandbox {
         &self,
         spec: ChildSpec,
         confinement: &Confinement,
-    ) -> Result<(Confined, UnixStream, UnixStream), SandboxError> {
+    ) -> Result<(Confined, Socket, Socket), SandboxError> {
         let (input, inside_input) = socket_pair().map_err(SandboxError::Start)?;
         let (output, inside_output) = socket_pair().map_err(SandboxError::Start)?;
         let confined = self.spawn_between(spec, confinement, [inside_input, inside_output])?;
@@ -179,7 +178,8 @@ impl Sandbox {
         [input, output]: [Stdio; 2],
     ) -> Result<Confined, SandboxError> {
         let Prepared { spec, token, removal } = self.prepare(spec, confinement)?;
-        let child = Command::new(&spec.program)
+        let mut command = Command::new(&spec.program);
+        let child = apart(&mut command)
             .args(&spec.args)
             .current_dir(&spec.directory)
             .env_clear()
@@ -187,7 +187,6 @@ impl Sandbox {
             .stdin(input)
             .stdout(output)
             .stderr(Stdio::piped())
-            .process_group(0)
             .spawn()
             .map_err(SandboxError::Start)?;
         Ok(Confined { child, level: confinement.level.clone(), token, removal })
@@ -351,13 +350,6 @@ pub struct Confined {
     level: Level,
     token: String,
     removal: Vec<String>,
-}
-
-/// One end of a connection for this process, and the other one for a child.
-fn socket_pair() -> io::Result<(UnixStream, Stdio)> {
-    let (outside, inside) = std::os::unix::net::UnixStream::pair()?;
-    outside.set_nonblocking(true)?;
-    Ok((UnixStream::from_std(outside)?, OwnedFd::from(inside).into()))
 }
 
 impl Confined {

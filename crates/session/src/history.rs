@@ -5,8 +5,9 @@
 //! keeps them when the parent is deleted. Where the file system has no hard links, the files are copies.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+use myclaw_files::portable::FileExt;
 
 use crate::SessionHeader;
 use crate::error::{IoContext, SessionError};

@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use myclaw_files::portable::MetadataExt;
 use myclaw_files::{LockFile, parent_of, private_options, still_at, sync_directory};
 use parking_lot::Mutex;
 use tracing::debug;

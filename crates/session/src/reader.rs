@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use myclaw_files::portable::FileExt;
 use myclaw_files::{parent_of, sync_directory};
 
 use crate::about::read_about;

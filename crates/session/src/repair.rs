@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use myclaw_files::portable::FileExt;
 use myclaw_files::{parent_of, private_options, sync_directory};
 use serde::de::IgnoredAny;
 

@@ -4,11 +4,13 @@
 //! and the text of its message is searched again. So most of a search costs as much as searching plain files. A program
 //! that searches again and again keeps [`SearchFilters`], by which it need not open the files that cannot match.
 
+mod directory;
 mod files;
 mod filters;
 mod literals;
 mod query;
 mod snippet;
+mod stamp;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashSet};

@@ -7,10 +7,10 @@
 use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use myclaw_files::portable::FileExt;
 use myclaw_files::{create_private_directory, parent_of, private_options, set_aside};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,9 @@
 //! What a skill's requirements are checked against.
 
 use std::env::consts::OS;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use myclaw_files::portable::PermissionsExt;
 
 use crate::Requirements;
 

@@ -8,6 +8,11 @@ use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
+#[cfg_attr(unix, path = "address/unix.rs")]
+#[cfg_attr(windows, path = "address/windows.rs")]
+mod basis;
+
+use self::basis::{is_socket, name_of};
 use crate::tenant::Tenant;
 use crate::tls::Tls;
 
@@ -142,12 +147,11 @@ fn each_host(text: &str) -> Vec<String> {
 
 /// Whether nothing of the connection leaves this machine.
 fn is_local(config: &Config) -> bool {
-    let host = |host: &Host| match host {
-        Host::Tcp(name) => {
-            name == "localhost"
-                || name.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
-        }
-        Host::Unix(_) => true,
+    let host = |host: &Host| {
+        let name = name_of(host);
+        is_socket(host)
+            || name == "localhost"
+            || name.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
     };
     // An address decides where a connection goes, whatever name stands next to it.
     match config.get_hostaddrs() {
@@ -161,11 +165,7 @@ fn server_of(config: &Config) -> String {
         let ports = config.get_ports();
         ports.get(at).or(ports.first()).copied().unwrap_or(5432)
     };
-    let name = |host: &Host| match host {
-        Host::Tcp(name) => name.clone(),
-        Host::Unix(path) => path.display().to_string(),
-    };
-    let mut hosts: Vec<String> = config.get_hosts().iter().map(name).collect();
+    let mut hosts: Vec<String> = config.get_hosts().iter().map(name_of).collect();
     if hosts.is_empty() {
         hosts = config.get_hostaddrs().iter().map(ToString::to_string).collect();
     }

@@ -2,7 +2,6 @@
 
 use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::sync::LazyLock;
 
 use futures_util::future::BoxFuture;
@@ -10,6 +9,7 @@ use myclaw_engine::{
     CallArguments, CallSubject, PreparedCall, TargetAccess, Tool, ToolAliases, ToolContext,
     ToolDeclaration, ToolError, ToolInvocation, ToolOutput,
 };
+use myclaw_files::portable::PermissionsExt;
 use myclaw_llm::ToolSchema;
 use serde::Deserialize;
 use serde_json::json;

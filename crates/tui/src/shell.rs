@@ -5,7 +5,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use myclaw_agent::RAN_COMMAND;
-use myclaw_exec::end_child;
+use myclaw_exec::{end_child, output_pipe};
+use myclaw_files::portable::ExitStatusExt;
 use myclaw_llm::TextContent;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
@@ -102,8 +103,7 @@ impl Chat {
         command: &str,
         cancel: &CancellationToken,
     ) -> std::io::Result<(String, String)> {
-        let (mut reader, writer) = tokio::net::unix::pipe::pipe()
-            .and_then(|(sender, receiver)| Ok((receiver, sender.into_blocking_fd()?)))?;
+        let (mut reader, writer) = output_pipe()?;
         let mut shell = self.command(command);
         shell.stdout(writer.try_clone()?).stderr(writer);
         let mut child = shell.spawn()?;
@@ -195,7 +195,6 @@ struct Screen {
 
 /// Waits for the end of a command. Ctrl-C on a terminal reaches the command itself too.
 async fn wait(child: &mut Child, cancel: &CancellationToken) -> std::io::Result<String> {
-    use std::os::unix::process::ExitStatusExt;
     let status = tokio::select! {
         biased;
         status = child.wait() => status?,

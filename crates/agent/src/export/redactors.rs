@@ -1,8 +1,8 @@
 //! The keys that are removed from documents, as long as the files that they come from have not changed.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use myclaw_files::portable::MetadataExt as _;
 use parking_lot::Mutex;
 
 /// The keys that a redactor was made of last, and the files that they come from.

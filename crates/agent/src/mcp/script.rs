@@ -36,7 +36,7 @@ fn prepare(place: &ScriptPlace) -> Result<Program, AgentError> {
     for directory in [&commands, &temporary] {
         std::fs::create_dir(directory).map_err(failed)?;
     }
-    std::os::unix::fs::symlink(&own, commands.join("myclaw")).map_err(failed)?;
+    myclaw_files::portable::symlink(&own, commands.join("myclaw")).map_err(failed)?;
     let mut confinement = Confinement::new(Level::Landlock, real(work));
     confinement.read_only.push(own);
     confinement.temporary = Some(real(&temporary));

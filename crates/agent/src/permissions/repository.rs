@@ -9,9 +9,9 @@ mod hidden;
 mod index;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use myclaw_files::portable::PermissionsExt as _;
 use myclaw_files::read_regular;
 use myclaw_policy::RepositoryPrograms;
 

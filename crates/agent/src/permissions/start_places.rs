@@ -1,9 +1,9 @@
 //! Places from which programs are started later, without a further question.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use myclaw_engine::{Target, TargetAccess};
+use myclaw_files::portable::PermissionsExt;
 use myclaw_policy::{PlaceFacts, WrittenAs, starts_programs};
 
 use super::Permissions;

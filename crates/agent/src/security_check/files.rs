@@ -183,7 +183,7 @@ fn hook_programs(setup: &Setup<'_>) -> Vec<PathBuf> {
 fn mode_of(path: &Path) -> u32 {
     #[cfg(unix)]
     {
-        use std::os::unix::fs::MetadataExt as _;
+        use myclaw_files::portable::MetadataExt as _;
         path.metadata().map(|metadata| metadata.mode()).unwrap_or(0)
     }
     #[cfg(not(unix))]

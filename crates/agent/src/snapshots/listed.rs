@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::Metadata;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use myclaw_files::portable::{PermissionsExt as _, may_read};
 
 use super::path_of;
 
@@ -65,7 +64,7 @@ impl Listed {
 
 fn can_be_kept(path: &Path, metadata: &Metadata) -> bool {
     let is_file = metadata.is_file() && metadata.len() <= MAX_FILE;
-    metadata.is_symlink() || (is_file && access(path, Access::READ_OK).is_ok())
+    metadata.is_symlink() || (is_file && may_read(path))
 }
 
 fn names(printed: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -6,10 +6,10 @@
 use std::any::Any;
 use std::fs;
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use myclaw_files::portable::PermissionsExt as _;
 use myclaw_files::{Durability, NewFile, create_private_directory, open_regular, remove_if_there};
 use serde_json::Value;
 

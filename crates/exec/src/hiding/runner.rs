@@ -5,6 +5,7 @@ use std::path::PathBuf;
 #[cfg(target_os = "linux")]
 use std::sync::{Arc, OnceLock};
 
+use myclaw_files::portable::process::geteuid;
 #[cfg(target_os = "linux")]
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -73,7 +74,7 @@ impl HidingRunner {
 
     /// Whether this process is root, which hides paths without a second start of this program.
     pub fn is_root() -> bool {
-        rustix::process::geteuid().is_root()
+        geteuid().is_root()
     }
 
     /// What it hides.

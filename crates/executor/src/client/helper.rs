@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use myclaw_engine::{ToolError, ToolInvocation, ToolOutput};
 use myclaw_exec::{ChildSpec, TreeTrace, end_traced, kill_traced};
+use myclaw_sandbox::Socket;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::io::BufReader;
-use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -413,7 +413,7 @@ struct Attendant {
 }
 
 impl Attendant {
-    async fn attend(self, process: Process, replies: BufReader<UnixStream>) {
+    async fn attend(self, process: Process, replies: BufReader<Socket>) {
         let problem = self.pass_on(replies).await;
         // No call may begin while the process ends, and those that wait get the reason.
         self.shared.lock().ended.get_or_insert_with(|| problem.clone());
@@ -424,7 +424,7 @@ impl Attendant {
     }
 
     /// Passes replies to their calls until the helper ends, breaks the rules, or has been idle for long. Returns why.
-    async fn pass_on(&self, mut replies: BufReader<UnixStream>) -> String {
+    async fn pass_on(&self, mut replies: BufReader<Socket>) -> String {
         let (queue, mut arrived) = mpsc::channel(frames::QUEUE);
         // A task of its own, because reading must not be interrupted within a message.
         let _reading = AbortOnDropHandle::new(tokio::spawn(async move {

@@ -80,7 +80,7 @@ fn private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    myclaw_files::portable::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }
 

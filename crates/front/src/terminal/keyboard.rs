@@ -3,11 +3,10 @@
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
+use myclaw_files::portable::{OpenOptionsExt, OsStrExt};
 use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::OFlags;
 use rustix::io::ioctl_fionread;

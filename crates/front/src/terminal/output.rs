@@ -11,6 +11,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use myclaw_files::portable::standard_output;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter};
@@ -69,7 +70,7 @@ impl Output {
     /// Standard output. `on_closed` fires when writing to it fails.
     pub fn stdout(on_closed: CancellationToken) -> Self {
         // `Stdout` has a line buffer, which would write each line on its own; a file made from it has none.
-        let sink: Box<dyn Write + Send> = match stdout_file() {
+        let sink: Box<dyn Write + Send> = match standard_output() {
             Ok(file) => Box::new(file),
             Err(_) => Box::new(io::stdout()),
         };
@@ -213,18 +214,6 @@ impl State {
             self.buffer.extend_from_slice(text.as_bytes());
         }
     }
-}
-
-/// Standard output without a buffer.
-#[cfg(unix)]
-fn stdout_file() -> io::Result<std::fs::File> {
-    use std::os::fd::AsFd;
-    Ok(std::fs::File::from(io::stdout().as_fd().try_clone_to_owned()?))
-}
-
-#[cfg(not(unix))]
-fn stdout_file() -> io::Result<std::fs::File> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// How JSON strings are written.

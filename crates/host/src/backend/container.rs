@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_exec::{ChildSpec, Exit, Finished, Link, run, run_attached};
+use myclaw_files::portable::process::{getegid, geteuid};
 use myclaw_sandbox::{
     Confinement, ContainerEngine, Level, ProtectedNames, Sandbox, WorkspaceAccess,
 };
@@ -84,7 +85,7 @@ impl ContainerBackend {
 
     fn arguments(&self, launch: &Launch) -> Result<Vec<OsString>, BackendError> {
         let mut arguments: Vec<OsString> = Vec::new();
-        let user = (rustix::process::geteuid(), rustix::process::getegid());
+        let user = (geteuid(), getegid());
         let has_runc = || RUNC.iter().any(|path| Path::new(path).exists());
         if self.engine == ContainerEngine::Podman && user.0.is_root() && has_runc() {
             // For root, the other runtime demands a cgroup that it may write to. Many machines have one and no runc.

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{InnerCalls, ToolOutput};
+use myclaw_exec::{OwnedReadHalf, UnixListener, UnixStream};
 use myclaw_llm::outside::unmarked;
 use myclaw_llm::{ContentBlock, ToolCall, joined_text};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Take};
-use tokio::net::unix::OwnedReadHalf;
-use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 

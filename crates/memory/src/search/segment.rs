@@ -17,9 +17,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use myclaw_files::portable::FileExt;
 use myclaw_files::{Durability, NewFile, open_regular, parent_of};
 use myclaw_session::{EntryId, SessionKey};
 

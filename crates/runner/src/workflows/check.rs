@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use myclaw_files::portable::PermissionsExt as _;
 use myclaw_files::{from_json, read_regular};
 use serde_json::Value;
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::basis::{AF_INET, AF_INET6, AF_UNIX};
 use crate::plan::{BrokerRules, FileRules, FilterRules, Ipc, Plan, Root, Tcp, real_place};
 use crate::{Confinement, Network, SandboxError};
 
@@ -49,7 +50,7 @@ pub(super) fn in_namespaces(confinement: &Confinement, root: Root, plan: &mut Pl
 }
 
 pub(super) fn filter_in_namespaces() -> FilterRules {
-    FilterRules { families: vec![libc::AF_UNIX, libc::AF_INET, libc::AF_INET6], ipc: Ipc::Private }
+    FilterRules { families: vec![AF_UNIX, AF_INET, AF_INET6], ipc: Ipc::Private }
 }
 
 /// As in namespaces, for a container whose image may be changed as well.
@@ -91,13 +92,13 @@ pub(super) fn proxy_socket(confinement: &Confinement) -> Result<Option<PathBuf>,
 
 /// The kernel does not apply the process limit of users to root.
 pub(super) fn processes_of_root(confinement: &Confinement) -> Option<u64> {
-    confinement.limits.processes.filter(|_| rustix::process::getuid().is_root())
+    confinement.limits.processes.filter(|_| myclaw_files::portable::process::getuid().is_root())
 }
 
 /// Never Unix sockets: those with a path lead to every service of the machine.
 fn families(network: &Network) -> Vec<i32> {
     match network {
-        Network::Open | Network::Proxy { .. } => vec![libc::AF_INET, libc::AF_INET6],
+        Network::Open | Network::Proxy { .. } => vec![AF_INET, AF_INET6],
         Network::None => Vec::new(),
     }
 }

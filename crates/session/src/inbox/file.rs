@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use myclaw_files::portable::{FileExt, MetadataExt};
 use myclaw_files::{
     Durability, LockKind, LockWait, create_private_directory, lock, parent_of, private_options,
     sync_directory,

@@ -7,13 +7,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
 use myclaw_files::parent_of;
+use myclaw_files::portable::MetadataExt;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{InboxCallback, InboxWatch};
@@ -145,11 +145,11 @@ fn look_forever() {
 mod events {
     //! Watches files with the system's own notifications (inotify).
 
+    use myclaw_files::portable::OsStrExt;
     use std::collections::HashMap;
     use std::ffi::OsStr;
     use std::mem::MaybeUninit;
     use std::os::fd::OwnedFd;
-    use std::os::unix::ffi::OsStrExt;
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
     use std::thread;

@@ -2,10 +2,10 @@
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use myclaw_files::portable::MetadataExt as _;
 use myclaw_files::private_options;
 
 use super::rebuild::{add_missing, entry_from_log};

@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use std::fs::Metadata;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use memchr::memmem::Finder;
+use myclaw_files::portable::MetadataExt;
 use myclaw_files::{Durability, NewFile};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

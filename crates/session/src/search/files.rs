@@ -4,15 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{DirEntry, File};
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use grep_searcher::{Searcher, Sink};
-use rustix::fs::{AtFlags, Mode, OFlags, openat, statat};
+use myclaw_files::portable::{DirEntryExt, OsStrExt};
 
-use super::filters::{Filter, LogStamp, SearchFilters};
+use super::directory::OpenDirectory;
+use super::filters::{Filter, SearchFilters};
+use super::stamp::LogStamp;
 use super::{SearchQuery, SearchScope};
 use crate::backward::BLOCK;
 use crate::error::{IoContext, SessionError};
@@ -27,8 +27,8 @@ const READ_WHOLE_BYTES: usize = 4 << 20;
 /// A file of messages.
 #[derive(Debug)]
 pub(super) struct SearchedFile {
-    /// The directory that it is in. Names in it are found faster than whole paths.
-    directory: Arc<File>,
+    /// The directory that it is in.
+    directory: Arc<OpenDirectory>,
     pub(super) path: PathBuf,
     pub(super) inode: u64,
     /// The session to which the messages belong, once it is known.
@@ -93,13 +93,12 @@ impl SearchedFile {
     }
 
     fn open(&self) -> io::Result<File> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        Ok(openat(&self.directory, self.name()?, flags, Mode::empty())?.into())
+        self.directory.file(self.name()?)
     }
 
     /// The present state of the file, of which a link is not followed.
     pub(super) fn stamp(&self) -> io::Result<LogStamp> {
-        Ok(statat(&self.directory, self.name()?, AtFlags::SYMLINK_NOFOLLOW)?.into())
+        self.directory.stamp(self.name()?)
     }
 
     fn name(&self) -> io::Result<&OsStr> {
@@ -144,7 +143,8 @@ pub(super) fn files_to_search(
         return Ok(Vec::new());
     }
     let listing = std::fs::read_dir(directory).context("list the sessions directory", directory)?;
-    let opened = File::open(directory).context("list the sessions directory", directory)?;
+    let opened =
+        OpenDirectory::open(directory).context("list the sessions directory", directory)?;
     let opened = Arc::new(opened);
     let mut files = Vec::new();
     let mut logs = HashSet::new();
@@ -207,7 +207,7 @@ fn log_of_history(found: &DirEntry) -> Option<(PathBuf, usize)> {
 
 /// For each file that only histories keep: the history that uses most of it.
 fn orphaned_histories(
-    directory: &Arc<File>,
+    directory: &Arc<OpenDirectory>,
     histories: Vec<(u64, PathBuf, usize, PathBuf)>,
     logs: &HashSet<u64>,
     scope: &SearchScope,

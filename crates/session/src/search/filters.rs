@@ -1,17 +1,14 @@
 //! What a program that searches again and again remembers of the logs: by which of them a text cannot be in.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
-use rustix::fs::Stat;
 
 use super::files::{SearchedFile, files_to_search};
+use super::stamp::LogStamp;
 use super::{Case, Said, SearchQuery, SearchScope};
 use crate::error::SessionError;
 use crate::line::{self, Line};
@@ -28,8 +25,6 @@ const MOST_KEPT_MESSAGES: usize = 1 << 10;
 const FILTER_BITS: (usize, usize) = (1 << 11, 1 << 17);
 /// A filter has a bit for so many bytes of its log. In that of a usual session a third of the bits are set.
 const BYTES_PER_BIT: usize = 2;
-/// A list of the directory that is younger than its last change by less may lack files: clocks of file systems are coarse.
-const SETTLED: Duration = Duration::from_millis(100);
 /// How the first line of a log begins, which no search looks at.
 const HEADER: &[u8] = b"{\"type\":\"session\",";
 /// Characters outside ASCII that are the same as `s` and `k` if case is ignored. A log with one has no filter.
@@ -51,49 +46,6 @@ struct Listing {
     /// The state of the directory before it was listed.
     stamp: LogStamp,
     files: Arc<Vec<SearchedFile>>,
-}
-
-/// A state of a file or directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LogStamp {
-    inode: u64,
-    length: u64,
-    changed: (i64, i64),
-}
-
-impl From<&Metadata> for LogStamp {
-    fn from(found: &Metadata) -> Self {
-        let changed = (found.ctime(), found.ctime_nsec());
-        Self { inode: found.ino(), length: found.len(), changed }
-    }
-}
-
-impl From<Stat> for LogStamp {
-    fn from(found: Stat) -> Self {
-        let length = u64::try_from(found.st_size).unwrap_or(0);
-        let changed = (whole(found.st_ctime), whole(found.st_ctime_nsec));
-        Self { inode: found.st_ino, length, changed }
-    }
-}
-
-/// A number whose type differs between systems.
-fn whole(number: impl TryInto<i64>) -> i64 {
-    number.try_into().unwrap_or(i64::MAX)
-}
-
-impl LogStamp {
-    pub(super) fn length(self) -> u64 {
-        self.length
-    }
-
-    /// Whether the file was last changed a while before now, so that another change has another time.
-    fn is_settled(self) -> bool {
-        let (seconds, nanoseconds) = self.changed;
-        let changed = Duration::from_secs(u64::try_from(seconds).unwrap_or(u64::MAX))
-            .saturating_add(Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0)));
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        changed.saturating_add(SETTLED) < now
-    }
 }
 
 impl SearchFilters {

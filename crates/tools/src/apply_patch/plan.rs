@@ -1,9 +1,9 @@
 //! Computes the new content of the files in memory before anything is written.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use myclaw_engine::{ToolContext, ToolError};
+use myclaw_files::portable::PermissionsExt;
 
 use super::apply::{apply, new_content};
 use super::commit::Change;

@@ -4,10 +4,10 @@
 //! whoever finds it records what the command did until then.
 
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use myclaw_engine::{ToolContext, TurnId};
+use myclaw_files::portable::PermissionsExt as _;
 use myclaw_files::{Durability, NewFile, private_options, remove_if_there};
 use std::io::Write as _;
 

@@ -1,9 +1,9 @@
 //! The state of a file at one moment, small enough to be kept and compared.
 
 use myclaw_files::hex;
+use myclaw_files::portable::PermissionsExt;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use ring::digest::{Context, SHA256};

@@ -2,8 +2,9 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use myclaw_files::portable::MetadataExt;
 
 use super::fingerprint::mode_of;
 use super::{Fingerprint, MAX_IMAGE_BYTES};
@@ -33,7 +34,7 @@ pub(super) fn keep(source: &Path, before: &Metadata, image: &Path) -> io::Result
         false => {
             std::fs::copy(source, image)?;
             // Only a privileged process can change the owner; without that right the file belongs to this user already.
-            let _ = std::os::unix::fs::chown(image, Some(before.uid()), Some(before.gid()));
+            let _ = myclaw_files::portable::chown(image, Some(before.uid()), Some(before.gid()));
             source.symlink_metadata()?
         }
     };

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use myclaw_engine::{ToolContext, ToolError};
+use myclaw_files::portable::MetadataExt;
 use myclaw_files::{
     Durability, LockKind, LockWait, NewFile, create_private_directory, is_still_at, lock,
     private_options,

@@ -77,7 +77,7 @@ pub(super) fn address(path: &Path) -> String {
 
 /// The file at an address, however its characters are written.
 pub(super) fn path_of(address: &str) -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStringExt as _;
+    use myclaw_files::portable::OsStringExt as _;
     let mut rest = address.strip_prefix("file://")?.as_bytes();
     let mut bytes = Vec::new();
     while let [first, tail @ ..] = rest {

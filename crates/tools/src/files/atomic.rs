@@ -2,11 +2,11 @@
 
 use std::fs::{DirEntry, File, Metadata, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
 use myclaw_files::open_regular_unlinked;
+use myclaw_files::portable::{MetadataExt, PermissionsExt};
 use tempfile::{Builder, TempPath};
 
 /// Prefix of the names of temporary files, which are in the same directory as the file that they replace.
@@ -115,7 +115,7 @@ fn is_abandoned(path: &Path) -> io::Result<bool> {
     let metadata = file.metadata()?;
     let is_old =
         || metadata.modified()?.elapsed().map_err(io::Error::other).map(|age| age >= EMPTY_FOR);
-    let is_own = metadata.uid() == rustix::process::geteuid().as_raw();
+    let is_own = metadata.uid() == myclaw_files::portable::process::geteuid().as_raw();
     Ok(is_own && (metadata.len() > 0 || is_old()?) && file.try_lock().is_ok())
 }
 
@@ -154,7 +154,7 @@ fn keep_owner(file: &File, like: &Metadata) {
     let differs =
         file.metadata().map_or(true, |own| (own.uid(), own.gid()) != (like.uid(), like.gid()));
     if differs {
-        let _ = std::os::unix::fs::fchown(file, Some(like.uid()), Some(like.gid()));
+        let _ = myclaw_files::portable::fchown(file, Some(like.uid()), Some(like.gid()));
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::fs::{File, Metadata};
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 
 use myclaw_engine::ToolError;
 use myclaw_files::open_real;
+use myclaw_files::portable::PermissionsExt;
 
 use super::{Document, FileKind, recognise, refuse_binary, shown_size};
 use crate::changes::Fingerprint;

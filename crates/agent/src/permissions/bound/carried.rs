@@ -4,9 +4,9 @@
 //! [`modules`] next to a script.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use myclaw_files::portable::PermissionsExt as _;
 use myclaw_files::{open_regular, read_regular};
 
 use super::modules;

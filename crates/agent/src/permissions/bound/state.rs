@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use myclaw_files::open_regular;
+use myclaw_files::portable::MetadataExt;
 use parking_lot::Mutex;
 use ring::digest::{Context, SHA256};
 

@@ -60,7 +60,7 @@ impl Batch {
 impl Rows {
     /// Opens or makes the file, which only its owner can read.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        use std::os::unix::fs::OpenOptionsExt as _;
+        use myclaw_files::portable::OpenOptionsExt as _;
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory)?;
         }

@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use myclaw_files::portable::{DirBuilderExt, ExitStatusExt};
 use myclaw_sandbox::Confined;
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;

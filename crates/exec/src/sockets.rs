@@ -1,0 +1,4 @@
+//! Unix sockets.
+
+pub use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+pub use tokio::net::{UnixListener, UnixStream};

@@ -1,0 +1,65 @@
+//! Windows: starting a program with the standard library.
+
+use std::ffi::{CStr, CString};
+use std::io::{self, PipeReader, PipeWriter};
+use std::process::{Child, Command, Stdio};
+
+use myclaw_files::portable::process::Pid;
+
+/// What to start.
+pub(crate) struct Image<'a> {
+    /// Path of the program.
+    pub program: &'a CStr,
+    /// Arguments, beginning with the program's own name.
+    pub arguments: &'a [CString],
+    /// Variables, as `NAME=value`.
+    pub environment: &'a [CString],
+    /// Where it starts.
+    pub directory: &'a CStr,
+    /// Its standard input, output and error.
+    pub streams: ChildStreams<'a>,
+}
+
+/// What a program reads from and prints to.
+pub(crate) enum ChildStreams<'a> {
+    /// Pipes; without one for the input, the input is empty.
+    Open { input: Option<&'a PipeReader>, output: &'a PipeWriter, errors: &'a PipeWriter },
+    /// There are none here: [`super::terminal`].
+    Terminal(&'a CStr),
+}
+
+/// A program that was started.
+pub(crate) type Started = Child;
+
+/// The id of a program.
+pub(crate) fn id_of(started: &Started) -> Pid {
+    Pid::of_child(started)
+}
+
+/// Starts a program.
+///
+/// # Errors
+/// An I/O error, also if the program cannot be executed or the directory cannot be entered.
+pub(crate) fn spawn(image: &Image<'_>) -> io::Result<Started> {
+    let ChildStreams::Open { input, output, errors } = image.streams else {
+        return Err(io::ErrorKind::Unsupported.into());
+    };
+    let mut command = Command::new(&*text(image.program));
+    command.args(image.arguments.iter().skip(1).map(|argument| text(argument).into_owned()));
+    command.env_clear().current_dir(&*text(image.directory));
+    for variable in image.environment {
+        if let Some((name, value)) = text(variable).split_once('=') {
+            command.env(name, value);
+        }
+    }
+    command.stdin(match input {
+        Some(input) => Stdio::from(input.try_clone()?),
+        None => Stdio::null(),
+    });
+    command.stdout(output.try_clone()?).stderr(errors.try_clone()?);
+    command.spawn()
+}
+
+fn text(text: &CStr) -> std::borrow::Cow<'_, str> {
+    text.to_string_lossy()
+}

@@ -1,0 +1,4 @@
+//! There is no job control on Windows.
+
+/// Does nothing.
+pub fn suspend() {}
