@@ -37,6 +37,7 @@ pub(crate) mod sandbox;
 pub(crate) mod sessions;
 pub(crate) mod skills;
 mod speech;
+pub(crate) mod system;
 pub(crate) mod uninstall;
 pub(crate) mod update;
 pub(crate) mod usage;

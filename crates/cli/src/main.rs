@@ -47,6 +47,7 @@ fn parse() -> Result<Cli, CliError> {
 }
 
 fn run(cli: Cli) -> Result<(), CliError> {
+    commands::system::refuse(cli.command.as_ref())?;
     match cli.command {
         None => myclaw_tui::run(&cli.chat),
         Some(Command::Chat(args)) => myclaw_tui::run(&args),

@@ -34,6 +34,7 @@ mod packages;
 mod sandbox;
 mod security;
 mod sources;
+mod system;
 mod update;
 
 /// The result of a check.
@@ -159,6 +160,7 @@ fn examine(home: &Home) -> Result<Vec<Check>, CliError> {
     checks.extend(keys::check_files(&config, agent.as_ref(), home));
     checks.extend(servers);
     checks.push(check_workspace(agent.as_ref(), home));
+    checks.extend(system::check());
     checks.extend(moved::check(home));
     checks.extend(update::check(home));
     checks.extend(others);

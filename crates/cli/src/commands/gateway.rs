@@ -5,12 +5,12 @@ mod logs;
 mod service;
 
 use std::io::IsTerminal as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
 use myclaw_agent::{Home, SessionOptions};
+use myclaw_files::portable::become_program;
 use myclaw_gateway::{Control, Ended, Gateway, GatewayError, MakeHost, OnConfig};
 use myclaw_gateway_client::{Say, state_of};
 use serde_json::{Value, json};
@@ -146,7 +146,7 @@ fn serve() -> Result<(), CliError> {
 fn begin_anew(program: std::io::Result<PathBuf>) -> CliError {
     note(format_args!("myclaw: the gateway restarts"));
     let error = match program {
-        Ok(program) => Command::new(program).args(std::env::args_os().skip(1)).exec(),
+        Ok(program) => become_program(Command::new(program).args(std::env::args_os().skip(1))),
         Err(error) => error,
     };
     CliError::failure(format!(

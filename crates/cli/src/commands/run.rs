@@ -14,6 +14,7 @@ use myclaw_agent::{
 use myclaw_config::ToolRules;
 use myclaw_engine::{EventCallback, RunParams, RunResult};
 use myclaw_files::OwnedDirectory;
+use myclaw_files::portable::{StandardInput, standard_input};
 use myclaw_gateway_client::RemoteTools;
 use myclaw_llm::{ContentBlock, ThinkingLevel};
 use serde_json::{Value, json};
@@ -340,14 +341,13 @@ fn message(words: &[String]) -> Result<String, CliError> {
 
 /// What a pipe or a file on standard input holds; `None` if there is nothing, or nothing comes.
 fn piped_input() -> Result<Option<String>, CliError> {
-    let kind = rustix::fs::fstat(rustix::stdio::stdin())
-        .map(|status| rustix::fs::FileType::from_raw_mode(status.st_mode));
-    if kind.is_ok() && belongs_to_shell() {
+    let kind = standard_input();
+    if belongs_to_shell() {
         return Ok(None);
     }
     let text = match kind {
-        Ok(rustix::fs::FileType::RegularFile) => read_message(std::io::stdin().lock())?,
-        Ok(rustix::fs::FileType::Fifo) => match read_in_time()? {
+        StandardInput::File => read_message(std::io::stdin().lock())?,
+        StandardInput::Pipe => match read_in_time()? {
             Some(text) => text,
             None => {
                 note(
@@ -356,8 +356,8 @@ fn piped_input() -> Result<Option<String>, CliError> {
                 return Ok(None);
             }
         },
-        // A terminal, a device or a socket, which may never end.
-        _ => return Ok(None),
+        // It may never end.
+        StandardInput::Other => return Ok(None),
     };
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
@@ -367,7 +367,7 @@ fn piped_input() -> Result<Option<String>, CliError> {
 fn belongs_to_shell() -> bool {
     /// Shells by the names of their programs.
     const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish"];
-    let Some(parent) = rustix::process::getppid() else { return false };
+    let Some(parent) = myclaw_files::portable::process::getppid() else { return false };
     let parent = format!("/proc/{}", parent.as_raw_nonzero());
     let name = read_proc(&format!("{parent}/comm"));
     let input = |process: &str| std::fs::read_link(format!("{process}/fd/0")).ok();

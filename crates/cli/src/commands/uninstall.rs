@@ -2,11 +2,11 @@
 
 use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use myclaw_agent::Home;
 use myclaw_files::formats::FILE as FORMATS;
+use myclaw_files::portable::MetadataExt as _;
 use myclaw_files::{is_locked, parent_of};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_any_home;
@@ -222,7 +222,7 @@ fn is_completion_script(path: &Path) -> bool {
 fn is_abandoned(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_mine = |metadata: Metadata| {
-        metadata.is_dir() && metadata.uid() == rustix::process::getuid().as_raw()
+        metadata.is_dir() && metadata.uid() == myclaw_files::portable::process::getuid().as_raw()
     };
     TEMPORARY.iter().any(|prefix| name.starts_with(prefix))
         && fs::symlink_metadata(path).is_ok_and(is_mine)

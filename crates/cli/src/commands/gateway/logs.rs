@@ -2,8 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -11,6 +9,7 @@ use std::time::Duration;
 
 use super::service::Service;
 use crate::args::LogsArgs;
+use myclaw_files::portable::{MetadataExt as _, become_program};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;
 
@@ -44,7 +43,7 @@ pub(super) fn logs(args: &LogsArgs) -> Result<(), CliError> {
             command.arg("--follow");
         }
         // Only returns if the program cannot be run.
-        let error = command.exec();
+        let error = become_program(&mut command);
         return Err(CliError::failure(format!(
             "journalctl cannot be run: {error}; set logging.file to true in the config file, and restart the gateway"
         )));

@@ -297,5 +297,5 @@ fn output(program: &str, arguments: &[&str]) -> Option<String> {
 
 /// The services of this user in a graphical session.
 fn domain() -> String {
-    format!("gui/{}", rustix::process::getuid().as_raw())
+    format!("gui/{}", myclaw_files::portable::process::getuid().as_raw())
 }

@@ -2,12 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use myclaw_agent::Home;
+use myclaw_files::portable::PermissionsExt as _;
 use myclaw_files::{
     Durability, LockError, LockKind, LockWait, NewFile, lock, private_options, sync_directory,
 };

@@ -1,6 +1,5 @@
 //! The gateway that runs the installed program.
 
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -8,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use myclaw_agent::Home;
 use myclaw_config::load_or_default;
+use myclaw_files::portable::apart;
+use myclaw_files::portable::process::{Pid, Signal, kill_process, test_kill_process};
 use myclaw_front::exit::CliError;
 use myclaw_front::runtime;
 use myclaw_gateway_client::{ask, state_of};
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use super::installed::Installed;
 use crate::commands::gateway;
@@ -95,9 +95,8 @@ impl Process {
         if gateway::restart_service(home) {
             return wait_for(home, version, || true);
         }
-        let started = Command::new(installed.program())
+        let started = apart(&mut Command::new(installed.program()))
             .arg("gateway")
-            .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
