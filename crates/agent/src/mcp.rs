@@ -121,7 +121,7 @@ impl SessionConfig {
     /// A defect.
     pub(crate) async fn mcp_tools(
         &self,
-        permissions: &Permissions,
+        permissions: &Arc<Permissions>,
         approver: Option<&Arc<dyn Approver>>,
     ) -> Result<Vec<Arc<dyn Tool>>, AgentError> {
         let has_none = self.config.mcp_servers(&self.agent.id).is_empty();
@@ -136,11 +136,15 @@ impl SessionConfig {
             let (approver, store) = (Arc::clone(approver), self.home.stores().approvals.clone());
             Arc::new(UserOf { approver, session, store, limit }) as Arc<dyn Asker>
         });
-        let tools = move || approved_tools(&session.mcp_servers(), asker.as_ref());
-        let tools = blocking(tools).await?;
-        let offered = tools.into_iter().filter(|tool| permissions.offers(tool.name()));
         let scripts = self.config.mcp_code_mode(&self.agent.id).then(script::script_places);
-        Ok(offered_tools(offered.collect(), scripts))
+        let permissions = Arc::clone(permissions);
+        // What is said about few tools is read here.
+        let tools = move || {
+            let tools = approved_tools(&session.mcp_servers(), asker.as_ref());
+            let offered = tools.into_iter().filter(|tool| permissions.offers(tool.name()));
+            offered_tools(offered.collect(), scripts)
+        };
+        blocking(tools).await
     }
 }
 
@@ -149,10 +153,13 @@ fn approved_tools(
     servers: &[ConfiguredServer],
     asker: Option<&Arc<dyn Asker>>,
 ) -> Vec<Arc<dyn Tool>> {
+    let enabled = servers.iter().filter(|server| server.config.is_enabled());
+    let named = enabled.clone().map(|server| (server.name.clone(), server.identity()));
+    let Some(home) = servers.first().map(|server| &server.session.home) else { return Vec::new() };
+    let outlines = home.approved_servers().outlines(&named.collect::<Vec<_>>());
     let mut tools = Vec::new();
-    for server in servers.iter().filter(|server| server.config.is_enabled()) {
-        let store = server.session.home.approved_servers();
-        let approved = match store.outline(&server.name, &server.identity()) {
+    for (server, outline) in enabled.zip(outlines) {
+        let approved = match outline {
             Ok(Some(approved)) => approved,
             Ok(None) => continue,
             Err(error) => {
@@ -358,20 +365,25 @@ impl ConfiguredServer {
 
     /// What an approval is for: another program, other arguments or another address are another server.
     fn identity(&self) -> String {
+        finished(self.launch())
+    }
+
+    /// The program, its arguments and its directory, or the address.
+    fn launch(&self) -> Context {
         let mut digest = Context::new(&SHA256);
         let McpServerConfig { command, args, cwd, url, .. } = &self.config;
         for part in [command, cwd] {
             add(&mut digest, part.as_deref().unwrap_or_default());
         }
         args.iter().chain(url).for_each(|part| add(&mut digest, part));
-        finished(digest)
+        digest
     }
 
     /// What it was made of: servers with another one do not share a program.
     fn fingerprint(&self) -> String {
         let mut digest = Context::new(&SHA256);
+        digest.update(self.launch().finish().as_ref());
         add(&mut digest, &self.name);
-        add(&mut digest, &self.identity());
         for (name, value) in self.config.env.iter().chain(&self.config.headers) {
             add(&mut digest, name);
             add(&mut digest, value.expose_secret());

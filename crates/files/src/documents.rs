@@ -2,6 +2,7 @@
 //! them knows their names, and not where they are.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::time::Duration;
 
@@ -26,6 +27,18 @@ pub trait Documents: fmt::Debug + Send + Sync {
     /// # Errors
     /// It cannot be read, or its name cannot be used.
     fn read(&self, name: &str) -> io::Result<Option<Document>>;
+
+    /// What is another text whenever the document is another one, without reading it where that can be; `None` if there is none.
+    ///
+    /// # Errors
+    /// It cannot be told, or its name cannot be used.
+    fn version(&self, name: &str) -> io::Result<Option<String>> {
+        Ok(self.read(name)?.map(|document| {
+            let mut hasher = DefaultHasher::new();
+            document.text.hash(&mut hasher);
+            format!("{:x}", hasher.finish())
+        }))
+    }
 
     /// Gives a document the text that `change` makes of its present one, which is `None` if there is none. Nobody else changes
     /// it in between, but `change` may be called again, with what somebody else has stored meanwhile.

@@ -7,12 +7,12 @@ use std::io;
 use std::sync::Arc;
 
 use myclaw_files::{Document, Documents, Durability};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::ToolDefinition;
+
+/// The document with the names of all tools, of which runs read nothing else. The names of approvals have a digest.
+pub(crate) const INDEX: &str = "tool-names.json";
 
 /// What was approved of a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,51 +32,6 @@ pub struct Approved {
     /// The names of its prompts at that time, for completion.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prompts: Vec<String>,
-}
-
-/// What a run needs of an approval before a tool is called. What is said about each tool is read when it is needed: a run has
-/// the tools of all servers, and makes calls of few.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Outline {
-    server: String,
-    identity: String,
-    pub(crate) revision: String,
-    pub(crate) tools: Vec<Sketch>,
-}
-
-/// An approved tool, of which only the name is known yet.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(try_from = "Box<RawValue>")]
-pub(crate) struct Sketch {
-    pub(crate) name: String,
-    whole: Box<RawValue>,
-}
-
-impl TryFrom<Box<RawValue>> for Sketch {
-    type Error = serde_json::Error;
-
-    fn try_from(whole: Box<RawValue>) -> Result<Self, Self::Error> {
-        #[derive(Deserialize)]
-        struct Named {
-            name: String,
-        }
-        let Named { name } = serde_json::from_str(whole.get())?;
-        Ok(Self { name, whole })
-    }
-}
-
-impl Sketch {
-    /// All that was approved of the tool. One that cannot be read is none that a server could list, so it is not called.
-    pub(crate) fn definition(&self) -> ToolDefinition {
-        serde_json::from_str(self.whole.get()).unwrap_or_else(|_| ToolDefinition {
-            name: self.name.clone(),
-            title: None,
-            description: String::new(),
-            input_schema: Value::Null,
-            output_schema: None,
-            annotations: None,
-        })
-    }
 }
 
 /// How what a server lists differs from what was approved. Tools are named as the server names them.
@@ -120,7 +75,7 @@ impl Difference {
 
 /// What was approved of all servers.
 #[derive(Debug, Clone)]
-pub struct ApprovedStore(Arc<dyn Documents>);
+pub struct ApprovedStore(pub(crate) Arc<dyn Documents>);
 
 impl ApprovedStore {
     /// What was approved, in `documents`.
@@ -133,24 +88,11 @@ impl ApprovedStore {
     /// # Errors
     /// It cannot be read, or is damaged.
     pub fn load(&self, server: &str, identity: &str) -> io::Result<Option<Approved>> {
-        let approved: Option<Approved> = self.read(server, identity)?;
-        Ok(approved.filter(|it| it.server == server && it.identity == identity))
-    }
-
-    /// The same without what is said about each tool. Blocks.
-    ///
-    /// # Errors
-    /// As of [`load`](Self::load).
-    pub fn outline(&self, server: &str, identity: &str) -> io::Result<Option<Outline>> {
-        let outline: Option<Outline> = self.read(server, identity)?;
-        Ok(outline.filter(|it| it.server == server && it.identity == identity))
-    }
-
-    fn read<T: DeserializeOwned>(&self, server: &str, identity: &str) -> io::Result<Option<T>> {
-        let document = self.0.read(&document_name(server, identity))?;
         let parse =
             |document: Document| serde_json::from_str(&document.text).map_err(io::Error::other);
-        document.map(parse).transpose()
+        let document = self.0.read(&document_name(server, identity))?;
+        let approved: Option<Approved> = document.map(parse).transpose()?;
+        Ok(approved.filter(|it| it.server == server && it.identity == identity))
     }
 
     /// Keeps what was approved. Blocks.
@@ -160,7 +102,10 @@ impl ApprovedStore {
     pub fn save(&self, approved: &Approved) -> io::Result<()> {
         let text = serde_json::to_string_pretty(approved).map_err(io::Error::other)?;
         let name = document_name(&approved.server, &approved.identity);
-        self.0.change(&name, Durability::Synced, &mut |_| text.clone())
+        self.0.change(&name, Durability::Synced, &mut |_| text.clone())?;
+        // The next run finds it in the index.
+        let known = self.outlines(&[(approved.server.clone(), approved.identity.clone())]);
+        known.into_iter().try_for_each(|outline| outline.map(drop))
     }
 
     /// Forgets what was approved of a server. Blocks.
@@ -169,12 +114,14 @@ impl ApprovedStore {
     /// An I/O error.
     pub fn forget(&self, server: &str) -> io::Result<()> {
         let of_server = self.0.list(&format!("{server}."))?;
-        of_server.iter().try_for_each(|(name, _)| self.0.remove(name).map(drop))
+        of_server.iter().try_for_each(|(name, _)| self.0.remove(name).map(drop))?;
+        // The next run makes it again, if something is left.
+        self.0.remove(INDEX).map(drop)
     }
 }
 
-/// Names of servers have no dots.
-fn document_name(server: &str, identity: &str) -> String {
+/// The document of an approval. Names of servers have no dots.
+pub(crate) fn document_name(server: &str, identity: &str) -> String {
     let short: String = identity.chars().take(16).collect();
     format!("{server}.{short}.json")
 }

@@ -301,6 +301,12 @@ impl Tool for Finder {
                     "give `find` with words for what you want to do, or `call` with the name of a tool".to_owned(),
                 ));
             }
+            // What is said about them is read from files.
+            let tools = self.tools.clone();
+            let read = move || tools.iter().all(|tool| !tool.schema().name.is_empty());
+            tokio::task::spawn_blocking(read)
+                .await
+                .map_err(|error| ToolError::Failed(error.to_string()))?;
             let found = self.found(wanted);
             if found.is_empty() {
                 return Ok(ToolOutput::text(

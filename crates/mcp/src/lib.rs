@@ -12,6 +12,7 @@
 //! | `spec` | what a server is, as data |
 //! | `definition` | a tool as a server describes it, its digest, and the name that a model knows it by |
 //! | `approved` | what the owner has approved of a server, on disk |
+//! | `index` | the names of all approved tools in one document, for runs |
 //! | `lines` | lines of a stream, of bounded length |
 //! | `process` | a running program: its lines, its errors, its end |
 //! | `http` | a server behind an address: requests, streams, sessions |
@@ -40,6 +41,7 @@ mod exchange;
 mod failure;
 mod finder;
 mod http;
+mod index;
 mod lines;
 mod log;
 pub mod oauth;
@@ -54,12 +56,13 @@ mod subscriptions;
 mod tool;
 mod watched;
 
-pub use approved::{Approved, ApprovedStore, Difference, Outline};
+pub use approved::{Approved, ApprovedStore, Difference};
 pub use connection::{Listing, Revision};
 pub use definition::{FINDER, ToolDefinition};
 pub use elicitation::{Asked, Asker, Begun, Elicitation, Field, Reply, Wants};
 pub use failure::Failure;
 pub use finder::offered_tools;
+pub use index::Outline;
 pub use log::{remove_server_log, server_log};
 pub use offers::OfferedNames;
 pub use script::{SCRIPT, ScriptAnswer, call_from_script};

@@ -12,11 +12,11 @@ use myclaw_llm::{ToolCall, ToolSchema};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::approved::Sketch;
 use crate::connection::{CallWatch, Called, Revision};
 use crate::definition::offered_name;
 use crate::elicitation::{Answers as _, Ask, Asked, Asker, Begun, Questions, Reply};
 use crate::failure::{Failure, Kind};
+use crate::index::Whole;
 use crate::{Outline, Server, ToolDefinition, outcome};
 
 /// Nothing is known of what such a tool can do.
@@ -37,9 +37,17 @@ const READING: ToolDeclaration = ToolDeclaration {
 
 /// A tool of a server, as it was approved.
 pub(crate) struct RemoteTool {
+    /// By which a model knows it.
     name: String,
-    sketch: Sketch,
+    /// That the server gives it.
+    own_name: String,
     known: OnceLock<Known>,
+    origin: Arc<Origin>,
+}
+
+/// What the tools of a server share.
+struct Origin {
+    whole: Whole,
     revision: Revision,
     server: Server,
     asker: Option<Arc<dyn Asker>>,
@@ -59,20 +67,20 @@ impl RemoteTool {
         is_wanted: &dyn Fn(&str) -> bool,
         asker: Option<&Arc<dyn Asker>>,
     ) -> Vec<Arc<dyn Tool>> {
-        let revision = Revision::new(approved.revision);
-        let wanted = approved.tools.into_iter().filter(|tool| is_wanted(&tool.name));
-        let made = wanted.map(|sketch| {
-            let (name, known) = (offered_name(server.name(), &sketch.name), OnceLock::new());
-            let (revision, server, asker) = (revision.clone(), server.clone(), asker.cloned());
-            Arc::new(Self { name, sketch, known, revision, server, asker }) as Arc<dyn Tool>
+        let Outline { revision, tools, whole } = approved;
+        let (revision, asker) = (Revision::new(revision), asker.cloned());
+        let origin = Arc::new(Origin { whole, revision, server: server.clone(), asker });
+        let made = tools.into_iter().filter(|tool| is_wanted(tool)).map(|own_name| {
+            let (name, origin) = (offered_name(server.name(), &own_name), Arc::clone(&origin));
+            Arc::new(Self { name, own_name, known: OnceLock::new(), origin }) as Arc<dyn Tool>
         });
         made.collect()
     }
 
     fn known(&self) -> &Known {
         self.known.get_or_init(|| {
-            let definition = self.sketch.definition();
-            Known { schema: definition.schema(self.server.name()), definition }
+            let definition = self.origin.whole.tool(&self.own_name);
+            Known { schema: definition.schema(self.origin.server.name()), definition }
         })
     }
 }
@@ -98,7 +106,7 @@ impl Tool for RemoteTool {
         arguments: &CallArguments,
         _context: &ToolContext,
     ) -> Result<CallSubject, ToolError> {
-        let fact = ShownFact::text("server", self.server.shown());
+        let fact = ShownFact::text("server", self.origin.server.shown());
         Ok(CallSubject::unknown(arguments).first(&[], vec![fact]))
     }
 
@@ -121,7 +129,7 @@ impl Tool for RemoteTool {
         context: &'a ToolContext,
     ) -> BoxFuture<'a, Option<ToolOutput>> {
         Box::pin(async move {
-            let begun = self.asker.as_ref()?.begun(&call.id, asked_at).await?;
+            let begun = self.origin.asker.as_ref()?.begun(&call.id, asked_at).await?;
             let call = PreparedCall::new(self, &call.id, call.arguments.clone(), context).ok()?;
             let (on_update, cancel) = (&|_| {}, CancellationToken::new());
             let invocation = ToolInvocation { call: &call, on_update, context, cancel };
@@ -142,9 +150,9 @@ impl RemoteTool {
         begun: Option<Begun>,
     ) -> Result<ToolOutput, ToolError> {
         let on_progress = |text: String| (invocation.on_update)(ToolUpdate { text, details: None });
-        let ask = self.asker.as_deref().map(|asker| {
+        let ask = self.origin.asker.as_deref().map(|asker| {
             move |question, begun| -> BoxFuture<'_, Reply> {
-                let (server, call) = (self.server.name(), invocation.call);
+                let (server, call) = (self.origin.server.name(), invocation.call);
                 asker.ask(Asked { server, call, question, begun })
             }
         });
@@ -166,11 +174,12 @@ impl RemoteTool {
         };
         let (cancel, on_progress) = (&invocation.cancel, &on_progress);
         let watch = CallWatch { cancel, on_progress, questions, round };
-        let what = (&self.known().definition, &self.revision);
-        let called = self.server.call(what, invocation.call.arguments.as_map(), &watch).await;
+        let what = (&self.known().definition, &self.origin.revision);
+        let called =
+            self.origin.server.call(what, invocation.call.arguments.as_map(), &watch).await;
         // The call was aborted, or the server has answered, ended or given up meanwhile.
         if watch.questions.is_asking.load(Ordering::Relaxed)
-            && let Some(asker) = &self.asker
+            && let Some(asker) = &self.origin.asker
         {
             asker.forget(&invocation.call.tool_call_id).await;
         }
@@ -178,7 +187,7 @@ impl RemoteTool {
     }
 
     async fn output(&self, called: Called, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let (server, context) = (self.server.name().to_owned(), context.clone());
+        let (server, context) = (self.origin.server.name().to_owned(), context.clone());
         tokio::task::spawn_blocking(move || outcome::output_of(&server, &called, &context))
             .await
             .map_err(|error| ToolError::Failed(error.to_string()))

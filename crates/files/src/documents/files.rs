@@ -55,6 +55,16 @@ impl Documents for FileDocuments {
         Ok(Some(Document { text, age: age(&found) }))
     }
 
+    /// Its size and when it was written: every change writes another file.
+    fn version(&self, name: &str) -> io::Result<Option<String>> {
+        let found = match fs::metadata(self.path(name)?) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            found => found?,
+        };
+        let written = found.modified()?.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Ok(Some(format!("{}-{}", found.len(), written.as_nanos())))
+    }
+
     fn change(
         &self,
         name: &str,
