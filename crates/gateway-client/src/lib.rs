@@ -39,7 +39,9 @@ pub use remote::PlainLink;
 pub use running::RunningFile;
 pub use take_up::{Lacking, TakeUp};
 pub use token::{GatewayToken, token_hash};
-pub use tools::{GatewayToolKind, RemoteCall, RemoteTools, tool_output};
+pub use tools::{
+    GatewayCalls, GatewayTool, GatewayToolKind, RemoteCall, RemoteTools, aborted, tool_output,
+};
 
 use std::sync::Arc;
 

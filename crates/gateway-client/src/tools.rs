@@ -2,6 +2,7 @@
 
 mod parameters;
 mod remote;
+mod tool;
 
 use myclaw_engine::{
     About, CallArguments, CallEffect, CallSubject, Power, Powers, ToolAliases, ToolDeclaration,
@@ -10,7 +11,8 @@ use myclaw_engine::{
 use myclaw_llm::ToolSchema;
 use serde_json::Value;
 
-pub use remote::{RemoteCall, RemoteTools, tool_output};
+pub use remote::{RemoteCall, RemoteTools};
+pub use tool::{GatewayCalls, GatewayTool, aborted, tool_output};
 
 /// Which tool it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

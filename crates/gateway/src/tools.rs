@@ -26,7 +26,7 @@ use crate::server::Server;
 pub(crate) use call::LateServer;
 use call::{Call, CallOrigin};
 use nodes::NodesTool;
-use session::SessionTool;
+use session::session_tool;
 
 /// Makes the tools of a session.
 pub(crate) struct GatewayTools {
@@ -77,7 +77,7 @@ impl FrontEndTools for GatewayTools {
         for kind in self.kinds.iter().filter(|(kind, _)| is_offered(*kind)) {
             let (delivery, caller) = (self.delivery.clone(), Arc::clone(&caller));
             let server = Arc::clone(&self.server);
-            tools.push(Arc::new(SessionTool::new(kind.clone(), (delivery, server), caller)));
+            tools.push(Arc::new(session_tool(kind.clone(), (delivery, server), caller)));
         }
         tools
     }
@@ -114,7 +114,7 @@ pub(crate) async fn answer_elsewhere(
     let caller = Arc::new(delivery.session_config(&call.session)?);
     let late_server: LateServer = Arc::new(Arc::downgrade(server).into());
     let weak = (Arc::downgrade(delivery), Arc::clone(&late_server));
-    let of_tool = SessionTool::new((kind, schema), weak, Arc::clone(&caller));
+    let of_tool = session_tool((kind, schema), weak, Arc::clone(&caller));
     let arguments = CallArguments::of(&of_tool, call.arguments)
         .map_err(|problems| GatewayError::Unusable(problems.join("; ")))?;
     // Fires when the other program gives the call up: its connection ends, and this with it.

@@ -6,16 +6,13 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_agent::{FrontEndTools, Home, SessionConfig};
-use myclaw_engine::{
-    CallArguments, CallSubject, ProgramRequest, SharedSchemas, Tool, ToolAliases, ToolContext,
-    ToolDeclaration, ToolError, ToolInvocation, ToolOutput,
-};
-use myclaw_llm::ToolSchema;
+use myclaw_engine::{ProgramRequest, SharedSchemas, Tool, ToolError, ToolInvocation};
 use myclaw_session::CLI_CHANNEL;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::GatewayToolKind;
+use super::tool::{GatewayCalls, GatewayTool, aborted};
 use crate::client::ask_within;
 use crate::{AskedGateway, ClientError, gateway_runs};
 
@@ -69,14 +66,10 @@ impl FrontEndTools for RemoteTools {
     fn tools(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>> {
         let mut tools = self.front_end.as_ref().map(|own| own.tools(session)).unwrap_or_default();
         if is_of_owner(session) && self.is_there(&session.home) {
-            let caller = Arc::new(session.clone());
+            let calls = RemoteCalls(Arc::new(session.clone()));
             let offered =
                 GatewayToolKind::ALL.into_iter().filter(|kind| kind.is_for_other_programs());
-            tools.extend(
-                offered.map(|kind| {
-                    Arc::new(RemoteTool::new(kind, Arc::clone(&caller))) as Arc<dyn Tool>
-                }),
-            );
+            tools.extend(offered.map(|kind| calls.tool(kind)));
         }
         tools
     }
@@ -102,29 +95,27 @@ impl FrontEndTools for RemoteTools {
     }
 }
 
-/// One of the tools, for one session.
-struct RemoteTool {
-    kind: GatewayToolKind,
-    schema: Arc<ToolSchema>,
-    caller: Arc<SessionConfig>,
-}
+/// Asks the gateway to carry out the calls of a session.
+struct RemoteCalls(Arc<SessionConfig>);
 
-impl RemoteTool {
-    fn new(kind: GatewayToolKind, caller: Arc<SessionConfig>) -> Self {
+impl RemoteCalls {
+    fn tool(&self, kind: GatewayToolKind) -> Arc<dyn Tool> {
         static SCHEMAS: SharedSchemas<GatewayToolKind> = SharedSchemas::new();
-        Self { kind, schema: SCHEMAS.get(kind, |kind| kind.schema()), caller }
+        let schema = SCHEMAS.get(kind, |kind| kind.schema());
+        Arc::new(GatewayTool { kind, schema, calls: Self(Arc::clone(&self.0)) })
     }
 
     /// What the gateway answers.
-    async fn answer(&self, invocation: &ToolInvocation<'_>) -> Result<Value, String> {
+    async fn ask(&self, tool: &str, invocation: &ToolInvocation<'_>) -> Result<Value, String> {
+        let Self(caller) = self;
         let call = RemoteCall {
-            session: self.caller.session_key.to_string(),
+            session: caller.session_key.to_string(),
             call: invocation.call.tool_call_id.clone(),
             turn: invocation.context.turn.to_string(),
             arguments: invocation.call.arguments.as_map().clone(),
         };
-        let (home, config) = (&self.caller.home, &self.caller.config);
-        let path = format!("/api/tools/{}", self.schema.name);
+        let (home, config) = (&caller.home, &caller.config);
+        let path = format!("/api/tools/{tool}");
         let asked =
             ask_within(home, Some(config), ("POST", &path), Some(json!(call)), LONGEST_CALL);
         match asked.await {
@@ -144,44 +135,17 @@ impl RemoteTool {
     }
 }
 
-impl Tool for RemoteTool {
-    fn schema(&self) -> &ToolSchema {
-        &self.schema
-    }
-
-    fn declaration(&self) -> ToolDeclaration {
-        self.kind.declaration()
-    }
-
-    fn aliases(&self) -> ToolAliases {
-        self.kind.aliases()
-    }
-
-    fn subject(
-        &self,
-        arguments: &CallArguments,
-        _: &ToolContext,
-    ) -> Result<CallSubject, ToolError> {
-        Ok(self.kind.subject(arguments))
-    }
-
-    fn execute<'a>(
+impl GatewayCalls for RemoteCalls {
+    fn answer<'a>(
         &'a self,
-        invocation: ToolInvocation<'a>,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        _: GatewayToolKind,
+        invocation: &'a ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<Value, ToolError>> {
         Box::pin(async move {
-            let answer = tokio::select! {
-                answer = self.answer(&invocation) => answer,
-                () = invocation.cancel.cancelled() => {
-                    return Err(ToolError::Aborted("aborted while it waited".to_owned()));
-                }
-            };
-            answer.map(|value| tool_output(&value)).map_err(ToolError::Failed)
+            tokio::select! {
+                answer = self.ask(&invocation.call.tool_name, invocation) => answer.map_err(ToolError::Failed),
+                () = invocation.cancel.cancelled() => Err(aborted()),
+            }
         })
     }
-}
-
-/// The result of a tool that answers with a value.
-pub fn tool_output(value: &Value) -> ToolOutput {
-    ToolOutput::text(serde_json::to_string_pretty(value).unwrap_or_default())
 }

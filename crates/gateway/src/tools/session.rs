@@ -5,71 +5,47 @@ use std::sync::{Arc, Weak};
 use futures_util::future::BoxFuture;
 use myclaw_agent::SessionConfig;
 use myclaw_delivery::delivery::Delivery;
-use myclaw_engine::{
-    CallArguments, CallSubject, SharedSchemas, Tool, ToolAliases, ToolContext, ToolDeclaration,
-    ToolError, ToolInvocation, ToolOutput,
-};
-use myclaw_gateway_client::{GatewayToolKind, tool_output};
+use myclaw_engine::{SharedSchemas, ToolError, ToolInvocation};
+use myclaw_gateway_client::{GatewayCalls, GatewayTool, GatewayToolKind, aborted};
 use myclaw_llm::{ToolCall, ToolSchema};
+use serde_json::Value;
 
 use super::call::{Call, CallOrigin, LateServer};
 use super::message::text_of;
 
-/// One of the tools, for one session.
-pub(super) struct SessionTool {
-    kind: GatewayToolKind,
-    schema: Arc<ToolSchema>,
+/// Carries out the calls of a session of this gateway.
+pub(super) struct SessionCalls {
     delivery: Weak<Delivery>,
     server: LateServer,
     caller: Arc<SessionConfig>,
 }
 
-impl SessionTool {
-    pub(super) fn new(
-        (kind, mut schema): (GatewayToolKind, Arc<ToolSchema>),
-        (delivery, server): (Weak<Delivery>, LateServer),
-        caller: Arc<SessionConfig>,
-    ) -> Self {
-        if kind == GatewayToolKind::Message
-            && let Some(delivery) = delivery.upgrade()
-        {
-            static SCHEMAS: SharedSchemas<String> = SharedSchemas::new();
-            schema = SCHEMAS.get(delivery.abilities(&caller), |abilities| {
-                let mut schema = ToolSchema::clone(&schema);
-                schema.description.push_str("\nWhat the channels can do: ");
-                schema.description.push_str(abilities);
-                schema
-            });
-        }
-        Self { kind, schema, delivery, server, caller }
+/// One of the tools, for one session.
+pub(super) fn session_tool(
+    (kind, mut schema): (GatewayToolKind, Arc<ToolSchema>),
+    (delivery, server): (Weak<Delivery>, LateServer),
+    caller: Arc<SessionConfig>,
+) -> GatewayTool<SessionCalls> {
+    if kind == GatewayToolKind::Message
+        && let Some(delivery) = delivery.upgrade()
+    {
+        static SCHEMAS: SharedSchemas<String> = SharedSchemas::new();
+        schema = SCHEMAS.get(delivery.abilities(&caller), |abilities| {
+            let mut schema = ToolSchema::clone(&schema);
+            schema.description.push_str("\nWhat the channels can do: ");
+            schema.description.push_str(abilities);
+            schema
+        });
     }
+    GatewayTool { kind, schema, calls: SessionCalls { delivery, server, caller } }
 }
 
-impl Tool for SessionTool {
-    fn schema(&self) -> &ToolSchema {
-        &self.schema
-    }
-
-    fn declaration(&self) -> ToolDeclaration {
-        self.kind.declaration()
-    }
-
-    fn aliases(&self) -> ToolAliases {
-        self.kind.aliases()
-    }
-
-    fn subject(
-        &self,
-        arguments: &CallArguments,
-        _: &ToolContext,
-    ) -> Result<CallSubject, ToolError> {
-        Ok(self.kind.subject(arguments))
-    }
-
-    fn execute<'a>(
+impl GatewayCalls for SessionCalls {
+    fn answer<'a>(
         &'a self,
-        invocation: ToolInvocation<'a>,
-    ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
+        kind: GatewayToolKind,
+        invocation: &'a ToolInvocation<'a>,
+    ) -> BoxFuture<'a, Result<Value, ToolError>> {
         Box::pin(async move {
             let delivery = self.delivery.upgrade().ok_or_else(|| {
                 ToolError::Failed("the gateway is about to stop; try again later".to_owned())
@@ -84,27 +60,25 @@ impl Tool for SessionTool {
                 cancel: &invocation.cancel,
                 origin: CallOrigin::Own,
             };
-            let value = call
-                .answer(self.kind)
-                .await
-                .map_err(|error| ToolError::Failed(error.to_string()))?;
+            let answer = call.answer(kind).await;
+            let value = answer.map_err(|error| ToolError::Failed(error.to_string()))?;
             if invocation.cancel.is_cancelled() {
-                return Err(ToolError::Aborted("aborted while it waited".to_owned()));
+                return Err(aborted());
             }
-            Ok(tool_output(&value))
+            Ok(value)
         })
     }
 
     fn recall<'a>(
         &'a self,
+        kind: GatewayToolKind,
         call: &'a ToolCall,
         asked_at: u64,
-        _context: &'a ToolContext,
-    ) -> BoxFuture<'a, Option<ToolOutput>> {
+    ) -> BoxFuture<'a, Option<Value>> {
         Box::pin(async move {
             let delivery = self.delivery.upgrade()?;
             let session = self.caller.session_key.as_str();
-            let known = match self.kind {
+            let known = match kind {
                 GatewayToolKind::Message => delivery.spoken(session, &call.id, asked_at).await,
                 GatewayToolKind::Voice => {
                     match delivery.spoken(session, &text_of(&call.id), asked_at).await {
@@ -116,7 +90,7 @@ impl Tool for SessionTool {
                 _ => Ok(None),
             };
             // Without it the model learns that the call was interrupted.
-            known.ok().flatten().map(|value| tool_output(&value))
+            known.ok().flatten()
         })
     }
 }
