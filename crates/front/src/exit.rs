@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use myclaw_agent::{AgentError, FailureClass};
+use myclaw_agent::{AgentError, ConfigWriteError, FailureClass};
 use myclaw_config::{ConfigError, RenderStyle};
 use myclaw_files::formats::StateFormatsError;
 use myclaw_memory::NotebookError;
@@ -151,18 +151,31 @@ impl From<FailureClass> for Exit {
 impl From<AgentError> for CliError {
     /// The messages say what to do. A mistake in the config file is shown with the lines that are wrong.
     fn from(error: AgentError) -> Self {
-        let message = match error.config_error().filter(|config| config.report().is_some()) {
-            Some(config) => {
-                let style = match Paint::for_stream(&std::io::stderr()) {
-                    Paint::Styled => RenderStyle::Coloured,
-                    Paint::Plain => RenderStyle::Plain,
-                };
-                format!("the config file has to be changed\n{}", config.render(style))
-            }
-            None => error.message.clone(),
-        };
+        let shown = shown_lines(&error, "the config file has to be changed");
+        let message = shown.unwrap_or_else(|| error.message.clone());
         Self { exit: error.class.into(), class: error.class.as_str(), message }
     }
+}
+
+impl From<ConfigWriteError> for CliError {
+    /// Lines that are wrong are those that the change would have made.
+    fn from(error: ConfigWriteError) -> Self {
+        let error = AgentError::from(error);
+        let title = "nothing was changed, because the config file would have mistakes";
+        let shown = shown_lines(&error, title);
+        let error = Self::from(error);
+        Self { message: shown.unwrap_or(error.message), ..error }
+    }
+}
+
+/// The lines of the config that are wrong, below a title; `None` if the error is none in its text.
+fn shown_lines(error: &AgentError, title: &str) -> Option<String> {
+    let config = error.config_error().filter(|config| config.report().is_some())?;
+    let style = match Paint::for_stream(&std::io::stderr()) {
+        Paint::Styled => RenderStyle::Coloured,
+        Paint::Plain => RenderStyle::Plain,
+    };
+    Some(format!("{title}\n{}", config.render(style)))
 }
 
 impl From<StateFormatsError> for CliError {

@@ -110,6 +110,11 @@ pub fn unknown(name: &str, names: &[String]) -> CliError {
     ))
 }
 
+/// A number of tools, in words.
+pub fn counted_tools(count: usize) -> String {
+    if count == 1 { "1 tool".to_owned() } else { format!("{count} tools") }
+}
+
 /// What was approved of a server, in words.
 pub fn state(server: &ConfiguredServer) -> String {
     if !server.config.is_enabled() {
@@ -120,8 +125,8 @@ pub fn state(server: &ConfiguredServer) -> String {
         Ok(Some(approved)) => {
             let offered = approved.tools.iter().filter(|tool| server.offers(&tool.name)).count();
             match approved.tools.len() - offered {
-                0 => format!("{offered} tools"),
-                hidden => format!("{offered} tools, {hidden} not offered"),
+                0 => counted_tools(offered),
+                hidden => format!("{}, {hidden} not offered", counted_tools(offered)),
             }
         }
         Err(error) => error.message,

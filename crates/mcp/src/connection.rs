@@ -257,7 +257,11 @@ impl Connection {
             let mut page = self.ask(Request::new("tools/list", params, START_LIMIT)).await?;
             let entries = match page.get_mut("tools").map(Value::take) {
                 Some(Value::Array(entries)) => entries,
-                _ => return Err(Failure::other("the server's list of tools is none")),
+                _ => {
+                    return Err(Failure::other(
+                        "the server answers `tools/list` with something that is no list",
+                    ));
+                }
             };
             for entry in entries {
                 bytes += entry.to_string().len();

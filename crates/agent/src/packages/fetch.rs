@@ -80,6 +80,12 @@ impl Wanted {
         if is_short {
             return Ok(Self::repository(text));
         }
+        if !is_remote && text.contains("://") {
+            return Err(AgentError::usage(format!(
+                "`{text}` is no place of a package; give a directory or an archive, npm:NAME, or an address with https://, \
+                 ssh:// or git://"
+            )));
+        }
         if !is_remote {
             return Ok(Self::Path(here.join(text)));
         }

@@ -18,10 +18,10 @@ use crate::args::{McpArgs, McpCommand};
 use crate::commands::cluster::home_of_sessions;
 use myclaw_front::exit::CliError;
 use myclaw_front::home::load_session;
-use myclaw_front::print::{Printer, columns};
+use myclaw_front::print::{Printer, columns, note};
 use myclaw_front::report::first_line;
 use myclaw_front::runtime;
-use myclaw_front::servers::{NONE, state, unknown};
+use myclaw_front::servers::{NONE, counted_tools, state, unknown};
 
 pub(super) use login::{open_browser, pasted};
 
@@ -149,9 +149,9 @@ fn test(agent: Option<&str>, name: Option<&str>) -> Result<(), CliError> {
                     (true, true) => String::new(),
                 };
                 printer.safe_lines([format!(
-                    "ok      {}: {own_name}, revision {revision}, {} tools, {took} ms{differs}",
+                    "ok      {}: {own_name}, revision {revision}, {}, {took} ms{differs}",
                     server.name,
-                    listing.tools.len()
+                    counted_tools(listing.tools.len())
                 )])?;
                 printer.safe_lines(
                     listing.problems.iter().map(|problem| format!("        {problem}")),
@@ -181,6 +181,9 @@ fn tools(server: &ConfiguredServer, as_json: bool) -> Result<(), CliError> {
             ),
         ));
     };
+    if approved.tools.is_empty() {
+        note(format_args!("the server {} has no tools", server.name));
+    }
     let mut printer = Printer::stdout();
     for tool in &approved.tools {
         let name = tool.offered_name(&server.name);
@@ -225,6 +228,7 @@ fn logs(name: &str, lines: usize) -> Result<(), CliError> {
         if !names.iter().any(|known| known == name) {
             return Err(unknown(name, &names));
         }
+        note(format_args!("the server {name} has printed nothing to its errors"));
     }
     let all: Vec<&str> = text.lines().collect();
     let mut printer = Printer::stdout();
@@ -239,9 +243,9 @@ fn approve(server: &ConfiguredServer, answer: Answer) -> Result<(), CliError> {
     let difference = Difference::between(approved.as_ref(), &listing.tools);
     let mut printer = Printer::stdout();
     printer.safe_lines([format!(
-        "{}: {own_name}, revision {revision}, {} tools",
+        "{}: {own_name}, revision {revision}, {}",
         server.name,
-        listing.tools.len()
+        counted_tools(listing.tools.len())
     )])?;
     printer.safe_lines(listing.problems.iter().map(|problem| format!("left out: {problem}")))?;
     if approved.is_some() && difference.is_empty() {

@@ -218,7 +218,7 @@ fn absolute(home: &Home, path: &Path) -> Result<PathBuf, CliError> {
 /// Changes the config file if the result has no mistakes.
 fn write(home: &Home, file: &ConfigFile, changes: &[ConfigChange]) -> Result<(), CliError> {
     let written = runtime::block_on(change_config(home, file, changes))?;
-    warn(&written.map_err(AgentError::from)?);
+    warn(&written?);
     Ok(())
 }
 

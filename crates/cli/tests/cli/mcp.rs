@@ -9,7 +9,7 @@ use myclaw_testkit::{
 use serde_json::{Value, json};
 
 use crate::screen::{ask, chat_at, raw};
-use crate::{last_message, myclaw, run};
+use crate::{change_config, last_message, myclaw, run};
 
 /// A home with a server `faults` that starts in `mode`, and the model server `server`; and the file with further tools.
 pub(crate) fn home_of(
@@ -378,6 +378,29 @@ fn the_servers_of_other_programs_are_taken_over_once() {
 }
 
 #[test]
+fn what_there_is_none_of_is_said() {
+    let server = calls(&[]);
+    let (home, _) = home_of(&server, "sessions", |_| {});
+    let said = |arguments: &[&str]| {
+        let output = run(&home, arguments);
+        output.assert_code(0);
+        output.stderr()
+    };
+    let looked = said(&["mcp", "import"]);
+    assert!(
+        looked.contains("there are no servers in ") && looked.contains(".codex/config.toml"),
+        "{looked}"
+    );
+    assert!(said(&["mcp", "logs", "faults"]).contains("has printed nothing"));
+    let mut entry = mcp_server(&home, "sessions").0;
+    entry["args"][1] = json!("empty");
+    change_config(&home, |config| config["mcp"]["servers"]["faults"] = entry);
+    approve(&home);
+    assert!(said(&["mcp", "tools", "faults"]).contains("the server faults has no tools"));
+    assert!(run(&home, &["mcp", "list"]).stdout().contains("0 tools"));
+}
+
+#[test]
 fn mistakes_get_one_message_that_says_what_to_do() {
     let home = TempHome::new();
     for (arguments, code, words) in [
@@ -387,7 +410,11 @@ fn mistakes_get_one_message_that_says_what_to_do() {
         (&["mcp", "remove", "x"], 2, "there is no MCP server `x`"),
         (&["mcp", "add", "A B", "--", "x"], 3, "this cannot be the name of a server"),
         (&["mcp", "add", "mcp", "--", "x"], 3, "this cannot be the name of a server"),
-        (&["mcp", "add", "a__b", "--", "x"], 3, "this cannot be the name of a server"),
+        (
+            &["mcp", "add", "a__b", "--", "x"],
+            3,
+            "nothing was changed, because the config file would",
+        ),
         (&["mcp", "add", "a", "--env", "NOT_SET", "--", "x"], 2, "NOT_SET is not set"),
         (&["mcp", "add", "a"], 2, "COMMAND"),
         (&["mcp", "add", "gone", "--yes", "--", "no-such-program"], 1, "no-such-program"),

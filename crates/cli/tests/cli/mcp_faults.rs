@@ -70,7 +70,11 @@ fn each_fault_fails_its_own_call_only() {
 
 #[test]
 fn a_server_that_does_not_start_is_reported_with_its_last_lines() {
-    for (mode, words) in [("broken", "cannot find the module x"), ("old", "1999-01-01")] {
+    for (mode, words) in [
+        ("broken", "cannot find the module x"),
+        ("old", "1999-01-01"),
+        ("quitting", "no room left"),
+    ] {
         let server = calls(&[]);
         let (home, _) = home_of(&server, mode, |_| {});
         let tested = run(&home, &["mcp", "test"]);
@@ -120,7 +124,7 @@ fn is_gone(pid: u32) -> bool {
     stat.is_empty() || stat.contains(") Z ")
 }
 
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let limit = Instant::now() + Duration::from_secs(20);
     while !is_so() {
         assert!(Instant::now() < limit, "{what}");

@@ -432,6 +432,7 @@ fn what_is_no_package_is_refused_with_a_reason() {
         ("http://example.com/a.tgz", "is not encrypted"),
         ("npm:../x", "is no package of npm"),
         ("nowhere", "cannot be read"),
+        ("ftp://example.com/a.tgz", "is no place of a package"),
         ("https://example.com/x#--upload-pack=touch", "is no repository"),
     ] {
         let refused = run(&home, &["packages", "add", source]);

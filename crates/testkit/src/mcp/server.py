@@ -2,7 +2,7 @@
 """An MCP server that does what its first argument says, and whose tools misbehave in all the ways of servers.
 
 Modes: sessions (2025-11-25), stateless (2026-07-28 only), frail (ends at a request that it does not know), deaf (says nothing
-to one), broken (does not start), old (a revision that nobody knows). The second argument is a file with JSON: tools that are
+to one), broken (does not start), old (a revision that nobody knows), empty (no tools), quitting (ends at `initialize`). The second argument is a file with JSON: tools that are
 listed in addition, or in the place of its own.
 """
 import json
@@ -56,7 +56,7 @@ def tools():
         given = json.load(open(EXTRA))
         names = {tool["name"] for tool in given}
         return [tool for tool in TOOLS if tool["name"] not in names] + given
-    return TOOLS
+    return [] if MODE == "empty" else TOOLS
 
 
 def notify(method, wanted, **params):
@@ -198,6 +198,9 @@ def answer(message):
     elif MODE != "stateless" and method in ("resources/subscribe", "resources/unsubscribe"):
         (subscribed.add if method == "resources/subscribe" else subscribed.discard)(params["uri"])
         result = {}
+    elif method == "initialize" and MODE == "quitting":
+        sys.stderr.write("no room left\n")
+        sys.exit(4)
     elif method == "initialize":
         version = "1999-01-01" if MODE == "old" else "2025-11-25"
         result = {"protocolVersion": version, "capabilities": ABLE, "serverInfo": {"name": "faults", "version": "1"}}

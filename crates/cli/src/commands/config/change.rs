@@ -89,7 +89,7 @@ pub(super) fn unset(key: &str) -> Result<(), CliError> {
     }
     let changes = [ConfigChange::Unset { path }];
     let written = runtime::block_on(change_config(&home, &file, &changes))?;
-    report(&file, written.map_err(AgentError::from)?)
+    report(&file, written?)
 }
 
 /// Lets the user edit a copy of the file, which replaces it if it has no mistakes.

@@ -1,6 +1,6 @@
 //! `myclaw mcp add`, `remove` and `import`: change the config file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use myclaw_agent::mcp::{ImportSource, Imported, read_servers};
 use myclaw_agent::{AgentError, Home, change_config};
@@ -25,8 +25,7 @@ fn read(home: &Home) -> Result<ConfigFile, CliError> {
 }
 
 fn change(home: &Home, file: &ConfigFile, changes: &[ConfigChange]) -> Result<(), CliError> {
-    let written =
-        runtime::block_on(change_config(home, file, changes))?.map_err(AgentError::from)?;
+    let written = runtime::block_on(change_config(home, file, changes))??;
     for warning in written.warnings {
         note(format_args!("myclaw: {warning}"));
     }
@@ -233,18 +232,26 @@ fn found(args: &ImportServersArgs, home: &Home) -> Result<Vec<Imported>, CliErro
         Some(from) => vec![from.source()],
         None => ImportSource::ALL.to_vec(),
     };
+    let files = sources.iter().flat_map(|source| {
+        let files = source.files(user_home, here).into_iter();
+        files.map(|file| (*source, file))
+    });
+    let files: Vec<(ImportSource, PathBuf)> = files.collect();
     let mut found = Vec::new();
-    for source in sources {
-        for file in source.files(user_home, here).into_iter().filter(|file| file.is_file()) {
-            match read_servers(source, &file, here, environment) {
-                Ok(servers) => found.extend(servers),
-                // One broken file does not keep the others out.
-                Err(why) if args.from.is_none() => {
-                    note(format_args!("myclaw: {}", unread(&file, why).message));
-                }
-                Err(why) => return Err(unread(&file, why)),
+    for (source, file) in files.iter().filter(|(_, file)| file.is_file()) {
+        match read_servers(*source, file, here, environment) {
+            Ok(servers) => found.extend(servers),
+            // One broken file does not keep the others out.
+            Err(why) if args.from.is_none() => {
+                note(format_args!("myclaw: {}", unread(file, why).message));
             }
+            Err(why) => return Err(unread(file, why)),
         }
+    }
+    if found.is_empty() {
+        let looked: Vec<String> =
+            files.iter().map(|(_, file)| file.display().to_string()).collect();
+        note(format_args!("there are no servers in {}", looked.join(", ")));
     }
     Ok(found)
 }
