@@ -59,11 +59,9 @@ impl Servers {
     /// The server that `spec` describes. Nothing is started. Its errors go to a file in `directory`.
     pub fn get(&self, spec: ServerSpec, directory: Option<&Path>) -> Server {
         let mut servers = self.known.lock();
-        // What another config described is over when its last run is.
+        // One that another agent or an earlier config calls by the same name ends when it is idle, as all do.
         servers.retain(|fingerprint, server| {
-            Arc::strong_count(server) > 1
-                || server.name != spec.name
-                || *fingerprint == spec.fingerprint
+            *fingerprint == spec.fingerprint || Arc::strong_count(server) > 1 || server.is_at_work()
         });
         let instance = servers
             .entry(spec.fingerprint.clone())
@@ -365,6 +363,13 @@ impl Server {
 }
 
 impl Instance {
+    /// Whether it knows something that a new one would not: it runs, rests after a failure, or is to say what changes.
+    fn is_at_work(&self) -> bool {
+        let slot = self.slot.try_lock();
+        let is_at_rest = slot.is_ok_and(|slot| slot.open.is_none() && slot.pause.is_none());
+        !is_at_rest || !self.watched.is_empty()
+    }
+
     /// Has a server that was started again say what changes of the resources that were read from it before.
     fn follow_again(&self, open: &Arc<Open>) {
         if !self.watched.addresses().is_empty() {

@@ -58,6 +58,11 @@ impl Watched {
         changed
     }
 
+    /// Whether no session waits for a change.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
     /// The addresses of which changes are wanted, in order.
     pub(crate) fn addresses(&self) -> Vec<String> {
         let mut addresses: Vec<String> =
