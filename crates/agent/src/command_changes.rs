@@ -102,8 +102,8 @@ impl SessionConfig {
     }
 
     async fn has_left_command(&self) -> bool {
-        let context = self.change_context();
-        blocking(move || noted_command(&context)).await.is_ok_and(|note| note.is_some())
+        let artifacts = self.home.side_files().artifact_directory(&self.session_key);
+        blocking(move || noted_command(&artifacts)).await.is_ok_and(|note| note.is_some())
     }
 
     /// Records what is different since the note that a killed process left. The caller knows that no process works in the
@@ -113,8 +113,8 @@ impl SessionConfig {
         let place = self.home.stores().snapshots.as_ref().filter(|_| !is_sandboxed);
         let Some(place) = place else { return };
         let context = self.change_context();
-        let noted = context.clone();
-        let Ok(Some(note)) = blocking(move || noted_command(&noted)).await else { return };
+        let artifacts = context.artifact_directory.clone();
+        let Ok(Some(note)) = blocking(move || noted_command(&artifacts)).await else { return };
         let outcome = async {
             let note: Note = serde_json::from_str(&note).map_err(|error| error.to_string())?;
             let mut files = Snapshots::of(&note.tree.root, place).await?;

@@ -23,7 +23,7 @@ mod seen;
 mod undo;
 
 use myclaw_files::now_ms;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use myclaw_engine::ToolContext;
 
@@ -42,5 +42,9 @@ const MAX_IMAGE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The directory of a session's changes.
 fn directory(context: &ToolContext) -> PathBuf {
-    context.artifact_directory.join("changes")
+    directory_in(&context.artifact_directory)
+}
+
+fn directory_in(artifact_directory: &Path) -> PathBuf {
+    artifact_directory.join("changes")
 }

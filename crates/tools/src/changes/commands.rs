@@ -15,7 +15,7 @@ use super::fingerprint::{Found, look};
 use super::journal::{FileChange, Journal, Origin, Record};
 use super::plan::is_allowed;
 use super::record::new_id;
-use super::{Fingerprint, directory};
+use super::{Fingerprint, directory, directory_in};
 
 /// The file with the note.
 const NOTE: &str = "command.json";
@@ -113,9 +113,10 @@ pub fn note_command(context: &ToolContext, note: &str) -> io::Result<()> {
     new.put_at(&directory.join(NOTE), Durability::Unsynced).map(drop)
 }
 
-/// The note of a command whose changes nobody has recorded. Blocks.
-pub fn noted_command(context: &ToolContext) -> Option<String> {
-    let bytes = myclaw_files::read_regular(&note_of(context), MOST_NOTE_BYTES).ok()?;
+/// The note of a command whose changes nobody has recorded, of the session with these artifacts. Blocks.
+pub fn noted_command(artifact_directory: &Path) -> Option<String> {
+    let note = directory_in(artifact_directory).join(NOTE);
+    let bytes = myclaw_files::read_regular(&note, MOST_NOTE_BYTES).ok()?;
     String::from_utf8(bytes).ok()
 }
 
