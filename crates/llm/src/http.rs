@@ -222,7 +222,7 @@ pub fn transport_error(error: &reqwest::Error, url: &Url, connect_limit: Duratio
             // Amazon's hosts have the region in their names.
             let suspect = match host.contains(".amazonaws.com") {
                 true => "the AWS region",
-                false => "the base URL",
+                false => "the address",
             };
             let message =
                 format!("the host {host} cannot be found: check {suspect} and the network");
