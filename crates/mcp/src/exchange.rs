@@ -52,6 +52,17 @@ impl<'a> Request<'a> {
         let (cancel, on_progress, questions) = (None, None, None);
         Self { method, params, limit, cancel, on_progress, questions, headers: Vec::new() }
     }
+
+    /// The message, which asks for progress if somebody is shown it.
+    fn message(&mut self, id: u64) -> Value {
+        if self.on_progress.is_some() {
+            let meta = self.params.entry("_meta").or_insert_with(|| json!({}));
+            if let Some(meta) = meta.as_object_mut() {
+                meta.insert("progressToken".to_owned(), json!(id));
+            }
+        }
+        json!({"jsonrpc": "2.0", "id": id, "method": self.method, "params": self.params})
+    }
 }
 
 /// A message for the server.
@@ -142,15 +153,7 @@ impl Exchange {
     pub(crate) async fn ask(&self, mut request: Request<'_>) -> Result<Value, Failure> {
         let Registered { mut answer, mut progress, mut questions, mut place } =
             self.register(request.questions.is_some())?;
-        if request.on_progress.is_some() {
-            let meta = request.params.entry("_meta").or_insert_with(|| json!({}));
-            if let Some(meta) = meta.as_object_mut() {
-                meta.insert("progressToken".to_owned(), json!(place.id));
-            }
-        }
-        let message = json!({
-            "jsonrpc": "2.0", "id": place.id, "method": request.method, "params": request.params,
-        });
+        let message = request.message(place.id);
         let started = Instant::now();
         let mut latest = started + request.limit * MOST_LIMITS;
         let mut quiet_until = started + request.limit;

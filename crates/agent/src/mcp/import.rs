@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use myclaw_config::{Environment, McpServerConfig, is_mcp_server_name, json5_value};
 use myclaw_files::read_regular;
+use myclaw_packages::plain_name;
 use serde_json::{Map, Value, json};
 
 /// Largest file that is read.
@@ -124,7 +125,7 @@ pub(super) fn servers_in(
         ) {
             continue;
         }
-        let Some(name) = plain_name(&name) else { continue };
+        let Some(name) = name_here(&name) else { continue };
         let entry = converted(&entry).and_then(|entry| with_known_variables(entry, environment));
         let file = file.to_owned();
         found.entry(name.clone()).or_insert(Imported { name, file, entry });
@@ -146,7 +147,7 @@ fn no_toml(text: &str, error: &toml::de::Error) -> String {
 pub fn editor_server(server: &Value) -> Result<(String, McpServerConfig), String> {
     let given = server["name"].as_str().unwrap_or("a server without a name");
     let unusable = |why: &str| format!("{given}: {why}");
-    let name = plain_name(given).filter(|_| server["name"].is_string());
+    let name = name_here(given).filter(|_| server["name"].is_string());
     let name = name.ok_or_else(|| unusable("it has no name that can be used"))?;
     if !matches!(server["type"].as_str(), None | Some("stdio" | "http" | "sse")) {
         return Err(unusable("servers of this type are not known"));
@@ -166,19 +167,12 @@ pub fn editor_server(server: &Value) -> Result<(String, McpServerConfig), String
 }
 
 /// The nearest name that a server may have here.
-fn plain_name(name: &str) -> Option<String> {
-    let mut plain = String::new();
-    for char in name.chars().flat_map(char::to_lowercase) {
-        match char {
-            'a'..='z' | '0'..='9' => plain.push(char),
-            _ if !plain.ends_with('-') && !plain.is_empty() => plain.push('-'),
-            _ => {}
-        }
-    }
+fn name_here(name: &str) -> Option<String> {
+    let mut plain = plain_name(name)?;
     plain.truncate(MAX_NAME);
-    let plain = plain.trim_end_matches('-').to_owned();
-    let plain = if plain == "mcp" { "mcp-server".to_owned() } else { plain };
-    is_mcp_server_name(&plain).then_some(plain)
+    let plain = plain.trim_end_matches('-');
+    let plain = if plain == "mcp" { "mcp-server" } else { plain };
+    is_mcp_server_name(plain).then(|| plain.to_owned())
 }
 
 /// The entry in the words of this program's config.
