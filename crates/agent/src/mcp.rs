@@ -217,9 +217,9 @@ impl ConfiguredServer {
         })
     }
 
-    /// Whether it belongs to this package.
-    pub fn is_of(&self, package: &str) -> bool {
-        self.package.as_deref() == Some(package)
+    /// The package that it belongs to.
+    pub fn package(&self) -> Option<&str> {
+        self.package.as_deref()
     }
 
     /// Whether the config offers a tool, by the name that the server gives it.

@@ -36,6 +36,13 @@ impl ConfiguredServer {
             )));
         };
         let address = self.address(url)?;
+        if address.login.is_none() {
+            return Err(AgentError::usage(format!(
+                "`headers` of the MCP server {0} has a key, `Authorization`, which would be sent in place of a login; take it \
+                 out first, `mcp.servers.{0}.headers`",
+                self.name
+            )));
+        }
         let auth = self.config.auth.clone();
         let options = LoginOptions {
             client_id: auth.client_id,

@@ -145,14 +145,21 @@ pub(super) fn hidden_repositories(setup: &Setup<'_>) -> Vec<SecurityFinding> {
     found
 }
 
-/// Connections to models that everybody on the way can read. Channels refuse them by themselves.
+/// Connections to models and MCP servers that everybody on the way can read. Channels refuse them by themselves.
 pub(super) fn plain_connections(setup: &Setup<'_>) -> Vec<SecurityFinding> {
     let mut found = Vec::new();
     let providers = setup.at("models.providers").as_object().into_iter().flatten();
     let addresses = providers
         .map(|(name, provider)| (format!("models.providers.{name}.baseUrl"), &provider["baseUrl"]))
         .chain([("provider.baseUrl".to_owned(), setup.at("provider.baseUrl"))]);
-    for (path, address) in addresses {
+    let agents = setup.at("agents.list").as_array().into_iter().flatten().enumerate();
+    let own = agents.map(|(at, agent)| (format!("agents.list[{at}].mcp.servers"), &agent["mcp"]));
+    let servers =
+        own.chain([("mcp.servers".to_owned(), setup.at("mcp"))]).flat_map(|(path, mcp)| {
+            let servers = mcp["servers"].as_object().into_iter().flatten();
+            servers.map(move |(name, server)| (format!("{path}.{name}.url"), &server["url"]))
+        });
+    for (path, address) in addresses.chain(servers) {
         let Some(rest) = address.as_str().and_then(|address| address.strip_prefix("http://"))
         else {
             continue;
@@ -161,7 +168,7 @@ pub(super) fn plain_connections(setup: &Setup<'_>) -> Vec<SecurityFinding> {
             found.push(finding(
                 "plain-connection",
                 Severity::High,
-                format!("`{path}` sends your key and everything that is said in the clear"),
+                format!("`{path}` sends keys and everything that is said in the clear"),
                 set(&path, &format!("https://{}", without_login(rest))),
             ));
         }

@@ -146,7 +146,8 @@ fn added(session: &SessionConfig, name: &str, fetched: &Fetched) -> Result<(), C
     let mut printer = Printer::stdout();
     printer.line(format_args!("the package {name} is kept as you approved it"))?;
     if !fetched.contents.servers.is_empty() {
-        let servers = session.mcp_servers().into_iter().filter(|server| server.is_of(name));
+        let servers =
+            session.mcp_servers().into_iter().filter(|server| server.package() == Some(name));
         for server in servers {
             printer.safe_lines([format!(
                 "the tools of its MCP server need an approval of their own: `myclaw mcp approve {}`",

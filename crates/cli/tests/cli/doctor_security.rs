@@ -191,6 +191,7 @@ fn open_to_programs() -> Vec<OpenValue> {
             json!({"telemetry": {"endpoint": "http://traces.example.org:4318"}}),
         ),
         ("plain-connection", "high", "/provider/baseUrl", json!("http://models.example.org/v1")),
+        ("plain-connection", "high", "/mcp/servers/docs/url", json!("http://mcp.example.org/mcp")),
         ("host-without-sandbox", "medium", "/host", json!({"options": ["--backend=process"]})),
         ("host-without-sandbox", "medium", "/host", json!({"options": ["--backend", "process"]})),
     ]

@@ -84,6 +84,9 @@ fn the_servers_of_a_project_count_while_its_file_is_as_it_was_approved() {
     let shown = project.run(&["mcp", "approve", "--yes"]);
     assert!(shown.stdout().contains("NEW"), "{}", shown.stdout());
     assert!(project.has("faults"));
+    let kept = project.run(&["mcp", "remove", "faults"]);
+    kept.assert_code(2);
+    assert!(kept.stderr().contains("`.mcp.json` of this project"), "{}", kept.stderr());
 }
 
 #[test]

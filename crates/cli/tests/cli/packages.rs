@@ -269,6 +269,9 @@ fn a_server_of_a_package_runs_confined_and_only_from_the_approved_bytes() {
     let digest = add(&home, source.to_str().expect("a path"));
     let listed = run(&home, &["mcp", "list"]);
     assert!(listed.stdout().contains("notes-faults"), "{}", listed.stdout());
+    let kept = run(&home, &["mcp", "remove", "notes-faults"]);
+    kept.assert_code(2);
+    assert!(kept.stderr().contains("`myclaw packages remove notes`"), "{}", kept.stderr());
     run(&home, &["mcp", "approve", "notes-faults", "--yes"]).assert_code(0);
     run(&home, &["run", "go"]).assert_code(0);
     let said = last_message(&model);

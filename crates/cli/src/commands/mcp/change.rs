@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::mcp::{ImportSource, Imported, read_servers};
+use myclaw_agent::mcp::{ConfiguredServer, ImportSource, Imported, read_servers};
 use myclaw_agent::{AgentError, Home, change_config};
 use myclaw_config::{ConfigChange, ConfigFile, ConfigPath};
 use serde_json::{Map, Value, json};
@@ -156,9 +156,7 @@ pub(super) fn remove(name: &str) -> Result<(), CliError> {
     let file = read(&home)?;
     let path = place(name);
     if !file.has(&path).map_err(AgentError::from)? {
-        let names: Vec<String> =
-            session(None)?.mcp_servers().into_iter().map(|server| server.name).collect();
-        return Err(unknown(name, &names));
+        return Err(not_in_config(name, &session(None)?.mcp_servers()));
     }
     let server = session(None)?.mcp_servers().into_iter().find(|server| server.name == name);
     change(&home, &file, &[ConfigChange::Unset { path: path.clone() }])?;
@@ -171,6 +169,23 @@ pub(super) fn remove(name: &str) -> Result<(), CliError> {
     let mut printer = Printer::stdout();
     printer.line(format_args!("removed {path} from {}", file.path().display()))?;
     printer.finish()
+}
+
+/// Why a server cannot be taken out of `mcp.servers`.
+fn not_in_config(name: &str, servers: &[ConfiguredServer]) -> CliError {
+    let Some(server) = servers.iter().find(|server| server.name == name) else {
+        let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
+        return unknown(name, &names);
+    };
+    CliError::usage(match server.package() {
+        Some(package) => format!(
+            "the server {name} belongs to the package {package}: `myclaw packages remove {package}` takes it out"
+        ),
+        None => format!(
+            "the server {name} is not in `mcp.servers` of the config; take it out where it is: `.mcp.json` of this project, or \
+             `agents.list[].mcp`"
+        ),
+    })
 }
 
 pub(super) fn import(args: &ImportServersArgs) -> Result<(), CliError> {
