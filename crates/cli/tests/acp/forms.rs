@@ -1,41 +1,33 @@
 //! Questions of MCP servers that want words: a form in editors that have some, the choices as options in others.
 
-use myclaw_testkit::{ModelServer, Reply, RunningChild, Script, TempHome, WireFormat, mcp_server};
+use std::path::PathBuf;
+
+use myclaw_testkit::{ModelServer, Reply, TempHome};
 use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::mcp::{approved, begin};
 
-/// A home with an MCP server that asks for a field of this kind, and a model that calls it.
-fn asking(field: &Value) -> (TempHome, ModelServer) {
+/// A home with an MCP server that asks for a field of this kind, a model that calls it, and the directory of a project.
+fn asking(field: &Value) -> (TempHome, ModelServer, PathBuf) {
     let question = json!({
         "message": "Which one?",
         "requestedSchema": {"type": "object", "required": ["it"], "properties": {"it": field}},
     });
     let call = json!({"text": question.to_string()});
-    let server = ModelServer::spawn_blocking_thread(Script::from([
+    approved([
         Reply::anthropic().tool_call("call_1", "faults__ask", call),
         Reply::anthropic().text("Done."),
-    ]));
-    let home = TempHome::new();
-    let (entry, _) = mcp_server(&home, "sessions");
-    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
-    config["mcp"]["servers"]["faults"] = entry;
-    home.write_config(&config);
-    let mut approve = home.command(env!("CARGO_BIN_EXE_myclaw"));
-    RunningChild::run(approve.args(["mcp", "approve", "faults", "--yes"])).assert_code(0);
-    (home, server)
+    ])
 }
 
 /// The server's answer when the editor, which has these abilities, responds so to a request of this method.
 fn heard(abilities: &Value, field: &Value, method: Option<&str>, response: &Value) -> String {
-    let (home, server) = asking(field);
+    let (home, server, project) = asking(field);
     let mut client = Client::start(&home, &[]);
     let hello = json!({"protocolVersion": 1, "clientCapabilities": abilities});
     client.request("initialize", &hello);
-    let project = home.write("projects/one/file", "");
-    let project = project.parent().expect("a directory");
-    let opened = client.request("session/new", &json!({"cwd": project, "mcpServers": []}));
-    let session = opened["result"]["sessionId"].as_str().expect("an id").to_owned();
+    let session = begin(&mut client, &project);
     let prompt = client.prompt(&session, "Go");
     if let Some(method) = method {
         let asked = client.line_with("\"id\":\"myclaw-1\"");

@@ -10,6 +10,7 @@ mod client;
 mod commands;
 mod editor;
 mod forms;
+mod mcp;
 mod prompts;
 mod protocol;
 mod schema;

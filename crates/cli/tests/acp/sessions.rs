@@ -1,8 +1,6 @@
 //! Sessions: where they work, and how they are found again.
 
-use myclaw_testkit::{
-    ModelServer, Reply, RunningChild, Script, TempHome, WireFormat, mcp_server, wait_until_gone,
-};
+use myclaw_testkit::{ModelServer, Reply, Script, TempHome, WireFormat};
 use serde_json::{Value, json};
 
 use crate::client::{Client, of_kind, text_of};
@@ -365,94 +363,6 @@ fn calls_are_reported_apart_and_one_that_was_interrupted_has_failed() {
         assert_eq!(ends[number]["status"], status);
     }
     client.finish();
-}
-
-#[test]
-fn a_server_of_the_editor_is_approved_with_a_command_and_called() {
-    let script = Script::from([
-        Reply::anthropic().tool_call("call_1", "faults__echo", json!({"text": "hello"})),
-        Reply::anthropic().text("Done."),
-    ]);
-    let server = ModelServer::spawn_blocking_thread(script);
-    let home = TempHome::new();
-    home.use_server(&server, WireFormat::AnthropicMessages);
-    let file = home.write("projects/one/file", "");
-    let project = file.parent().unwrap();
-    let (entry, _) = mcp_server(&home, "sessions");
-    let servers = json!([{
-        "name": "Faults", "command": entry["command"], "args": entry["args"],
-        "env": [{"name": "PASSED", "value": "of the editor"}],
-    }]);
-    let mut client = Client::introduced(&home);
-    let answer = client.request("session/new", &json!({"cwd": project, "mcpServers": servers}));
-    let session = answer["result"]["sessionId"].as_str().unwrap();
-    client.line_with("`/mcp approve faults`");
-    client.converse(session, "/mcp approve faults");
-    let said = text_of(&client.updates(), "agent_message_chunk");
-    let code = said.split("/mcp approve faults ").nth(1).expect("the code");
-    let code = code.split_whitespace().next().expect("the code");
-    client.converse(session, &format!("/mcp approve faults {code}"));
-    client.converse(session, "go on");
-    let read = server.last_request().json().to_string();
-    assert!(read.contains("echo: hello"), "{read}");
-    client.finish();
-}
-
-/// What the owner has set up comes before what an editor passes under the same name.
-#[test]
-fn a_server_of_the_editor_does_not_take_the_place_of_one_of_the_config() {
-    let call = Reply::anthropic().tool_call("call_1", "faults__variable", json!({"text": "WHOSE"}));
-    let script = Script::from([call, Reply::anthropic().text("Done.")]);
-    let server = ModelServer::spawn_blocking_thread(script);
-    let home = TempHome::new();
-    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
-    let (mut entry, _) = mcp_server(&home, "sessions");
-    let passed = json!([{
-        "name": "Faults", "command": entry["command"], "args": entry["args"],
-        "env": [{"name": "WHOSE", "value": "of the editor"}],
-    }]);
-    entry["env"] = json!({"WHOSE": "of the owner"});
-    config["mcp"]["servers"]["faults"] = entry;
-    home.write_config(&config);
-    let mut approve = home.command(env!("CARGO_BIN_EXE_myclaw"));
-    RunningChild::run(approve.args(["mcp", "approve", "faults", "--yes"])).assert_code(0);
-    let file = home.write("projects/one/file", "");
-    let mut client = Client::introduced(&home);
-    let opened = json!({"cwd": file.parent().unwrap(), "mcpServers": passed});
-    let answer = client.request("session/new", &opened);
-    client.converse(answer["result"]["sessionId"].as_str().unwrap(), "go on");
-    let read = server.last_request().json().to_string();
-    assert!(read.contains("value: of the owner"), "{read}");
-    client.finish();
-}
-
-#[test]
-fn sessions_of_one_program_share_the_program_of_a_server() {
-    let call = || Reply::anthropic().tool_call("call_1", "faults__pid", json!({}));
-    let done = || Reply::anthropic().text("Done.");
-    let server = ModelServer::spawn_blocking_thread(Script::from([call(), done(), call(), done()]));
-    let home = TempHome::new();
-    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
-    let (entry, _) = mcp_server(&home, "sessions");
-    config["mcp"]["servers"]["faults"] = entry;
-    home.write_config(&config);
-    let mut approve = home.command(env!("CARGO_BIN_EXE_myclaw"));
-    RunningChild::run(approve.args(["mcp", "approve", "faults", "--yes"])).assert_code(0);
-    let file = home.write("projects/one/file", "");
-    let project = file.parent().unwrap();
-    let mut client = Client::introduced(&home);
-    let mut pids = Vec::new();
-    for _ in 0..2 {
-        let answer = client.request("session/new", &json!({"cwd": project, "mcpServers": []}));
-        let session = answer["result"]["sessionId"].as_str().unwrap();
-        client.converse(session, "go on");
-        let request = server.last_request().json().to_string();
-        let (_, rest) = request.split_once("pid ").expect("the id");
-        pids.push(rest.chars().take_while(char::is_ascii_digit).collect::<String>());
-    }
-    assert_eq!(pids[0], pids[1]);
-    client.finish();
-    wait_until_gone(pids[0].parse().expect("a number"));
 }
 
 #[test]

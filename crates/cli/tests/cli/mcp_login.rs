@@ -209,6 +209,30 @@ fn an_authorization_server_that_breaks_the_rules_gets_no_code_and_gives_no_login
     }
 }
 
+/// Neither a code, nor a token, nor a registration is sent to where a server points: another port or host is another origin.
+#[test]
+fn nothing_of_a_login_follows_a_redirect_to_another_origin() {
+    for path in ["/.well-known/oauth-authorization-server", "/register"] {
+        let place = Place::new(&json!({"away": path}));
+        let output = run(&place.home, &["mcp", "login", "faults"]);
+        output.assert_code(1);
+        assert!(!place.requests(path).is_empty(), "{path}: {}", output.stderr());
+        assert_eq!(place.requests("/stolen"), Vec::<Value>::new(), "{path}");
+    }
+    let place = Place::new(&json!({"away": "/token"}));
+    let output = place.log_in();
+    output.assert_code(1);
+    no_token_in(&output);
+    assert_eq!(place.requests("/token").len(), 1);
+    assert_eq!(place.requests("/stolen"), Vec::<Value>::new());
+    let place = Place::new(&json!({}));
+    place.log_in().assert_code(0);
+    approve(&place.home);
+    let answers = place.answers(&["away"]);
+    assert!(answers[0].contains("sends requests on to http://localhost"), "{answers:?}");
+    assert_eq!(place.requests("/elsewhere"), Vec::<Value>::new());
+}
+
 #[test]
 fn a_client_with_a_secret_proves_itself_in_a_header() {
     let place = Place::new(&json!({"proof": "client_secret_basic", "lifetime": 1}));
@@ -283,7 +307,7 @@ fn a_kill_in_the_middle_of_a_renewal_ends_the_login_and_says_how_to_begin_anothe
 }
 
 #[test]
-fn a_program_has_no_login() {
+fn a_program_and_a_server_with_a_key_have_no_login() {
     let place = Place::new(&json!({}));
     let mut config = TempHome::config_for("http://127.0.0.1:9", WireFormat::AnthropicMessages);
     config["mcp"]["servers"]["faults"] = json!({"command": "python3"});
@@ -291,4 +315,11 @@ fn a_program_has_no_login() {
     let output = run(&place.home, &["mcp", "login", "faults"]);
     output.assert_code(2);
     assert!(output.stderr().contains("gets its keys from `env`"), "{}", output.stderr());
+    // Nor a server that is given a key.
+    config["mcp"]["servers"]["faults"] =
+        json!({"url": "http://127.0.0.1:9/mcp", "headers": {"authorization": "Bearer x"}});
+    place.home.write_config(&config);
+    let output = run(&place.home, &["mcp", "login", "faults"]);
+    output.assert_code(2);
+    assert!(output.stderr().contains("would be sent in place of a login"), "{}", output.stderr());
 }

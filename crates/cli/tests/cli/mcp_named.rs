@@ -6,8 +6,9 @@ use myclaw_testkit::{
 use serde_json::{Value, json};
 
 use crate::mcp::{approve, calls, home_of};
+use crate::mcp_faults::wait_until;
 use crate::screen::{ask, chat, leave};
-use crate::{last_message, myclaw, run};
+use crate::{change_config, last_message, myclaw, run};
 
 /// A home with an approved server, and a model that says that it is done, `turns` times.
 fn home(mode: &str, turns: usize) -> (TempHome, ModelServer) {
@@ -170,31 +171,63 @@ fn a_changed_resource_that_the_message_names_is_read_without_a_word() {
     leave(&mut terminal);
 }
 
-/// The word of a server without a session comes on a connection of its own, at any time.
+/// The word of a server behind an address comes on a connection of its own, at any time.
 #[test]
 fn a_resource_behind_an_address_that_changes_is_told() {
-    let arguments = json!({"call": "faults__edit", "arguments": {"text": "Buy bread."}});
-    let call = Reply::anthropic().tool_call("call_1", "mcp__tools", arguments);
-    let done = || Reply::anthropic().text("Done.");
-    let replies: Vec<Reply> = [done(), call].into_iter().chain((0..30).map(|_| done())).collect();
-    let server = ModelServer::spawn_blocking_thread(Script::from(replies));
-    let home = TempHome::new();
-    let remote = McpHttpServer::start(&home, "noting");
-    let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
-    config["mcp"]["servers"]["faults"] = json!({"url": format!("{}/mcp", remote.url)});
-    home.write_config(&config);
-    approve(&home);
-    let mut terminal = chat(&home);
-    ask(&mut terminal, "read @faults:notes://today", "Done.");
-    ask(&mut terminal, "edit it", "Done.");
-    let is_told = (0..25).any(|_| {
-        ask(&mut terminal, "and now?", "Done.");
-        said(&server).iter().any(|text| text.contains("@faults:notes://today"))
-    });
-    assert!(is_told, "{:?}", remote.requests());
-    ask(&mut terminal, "again @faults:notes://today", "Done.");
-    assert!(said(&server)[1].contains("Buy bread."), "{:?}", said(&server));
-    leave(&mut terminal);
+    for mode in ["noting", "noting_sessions"] {
+        let arguments = json!({"call": "faults__edit", "arguments": {"text": "Buy bread."}});
+        let call = Reply::anthropic().tool_call("call_1", "mcp__tools", arguments);
+        let done = || Reply::anthropic().text("Done.");
+        let replies = [done(), call].into_iter().chain((0..30).map(|_| done()));
+        let server = ModelServer::spawn_blocking_thread(Script::from(replies.collect::<Vec<_>>()));
+        let home = TempHome::new();
+        let remote = McpHttpServer::start(&home, mode);
+        let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+        config["mcp"]["servers"]["faults"] = json!({"url": format!("{}/mcp", remote.url)});
+        home.write_config(&config);
+        approve(&home);
+        let mut terminal = chat(&home);
+        ask(&mut terminal, "read @faults:notes://today", "Done.");
+        ask(&mut terminal, "edit it", "Done.");
+        let is_told = (0..25).any(|_| {
+            ask(&mut terminal, "and now?", "Done.");
+            said(&server).iter().any(|text| text.contains("@faults:notes://today"))
+        });
+        assert!(is_told, "{mode}: {:?}", remote.requests());
+        ask(&mut terminal, "and then?", "Done.");
+        assert_eq!(said(&server), ["and then?"], "{mode}");
+        ask(&mut terminal, "again @faults:notes://today", "Done.");
+        assert!(said(&server)[1].contains("Buy bread."), "{mode}: {:?}", said(&server));
+        leave(&mut terminal);
+    }
+}
+
+#[test]
+fn a_program_hears_once_of_a_changed_resource_in_the_session_that_has_read_it() {
+    for mode in ["sessions", "stateless"] {
+        let (home, server) = home_with_call(mode, "faults__edit", "Buy bread.");
+        change_config(&home, |config| {
+            config["agents"]["defaults"]["sandbox"]["mode"] = json!("off")
+        });
+        let mut child = RunningChild::spawn_piped(&mut myclaw(&home, &["rpc"]));
+        let mut turns = 0;
+        let mut say = |session: &str, text: &str| {
+            let line = json!({"type": "prompt", "session": session, "message": text});
+            child.send(&format!("{line}\n"));
+            turns += 1;
+            wait_until("a turn does not end", || {
+                child.wait_for_stdout("").matches("\"type\":\"run_end\"").count() == turns
+            });
+            said(&server)
+        };
+        assert!(say("one", "read @faults:notes://today")[1].contains("Buy milk."), "{mode}");
+        say("two", "edit it");
+        assert_eq!(say("two", "and now?"), ["and now?"], "{mode}");
+        let heard = say("one", "and now?");
+        let words = "[changed since this session has read it: @faults:notes://today.";
+        assert!(heard.len() == 2 && heard[1].starts_with(words), "{mode}: {heard:?}");
+        assert_eq!(say("one", "and then?"), ["and then?"], "{mode}");
+    }
 }
 
 #[test]

@@ -4,13 +4,17 @@ use myclaw_testkit::mcp_server;
 
 use super::*;
 
-/// A gateway with an approved server.
+/// A gateway with an approved server, and two agents.
 fn bench(script: Script) -> Bench {
     let bench = Bench::new(script);
     let (entry, _) = mcp_server(&bench.home, "sessions");
+    let (other, _) = mcp_server(&bench.home, "stateless");
     bench.configure(|config| {
         config["mcp"]["servers"]["faults"] = entry;
-        config["agents"]["defaults"]["sandbox"]["mode"] = json!("off");
+        config["agents"] = json!({
+            "defaults": {"sandbox": {"mode": "off"}},
+            "list": [{"id": "main"}, {"id": "helper", "mcp": {"servers": {"faults": other}}}],
+        });
     });
     let mut approve = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
     RunningChild::run(approve.args(["mcp", "approve", "faults", "--yes"])).assert_code(0);
@@ -24,9 +28,14 @@ fn say(client: &Client, session: &str, id: &str, text: &str) -> Value {
     client.outcome(sent.as_str().unwrap()).unwrap()
 }
 
-#[test]
-fn the_sessions_of_a_gateway_share_one_server() {
-    let bench = bench(shared(|request, number| {
+/// What the model has read last.
+fn last_message(bench: &Bench) -> String {
+    json!(bench.model.requests().last().unwrap().messages().last()).to_string()
+}
+
+/// A model that asks for the process id of the server, and says it.
+fn saying_pid() -> Script {
+    shared(|request, number| {
         let last = json!(request.messages().last()).to_string();
         match last.split_once("pid ") {
             Some((_, rest)) => {
@@ -37,13 +46,65 @@ fn the_sessions_of_a_gateway_share_one_server() {
                 .tool_call(format!("call_{number}"), "faults__pid", json!({}))
                 .step(),
         }
+    })
+}
+
+/// The process ids of the server in turns of these sessions, one after the other.
+fn pids<const N: usize>(bench: &Bench, client: &Client, sessions: [&str; N]) -> [String; N] {
+    let mut turn = 0;
+    sessions.map(|session| {
+        turn += 1;
+        let outcome = say(client, session, &turn.to_string(), "go");
+        let pid = outcome["reply"].as_str().unwrap_or_default().to_owned();
+        assert!(pid.parse::<u32>().is_ok(), "{outcome}: {}", last_message(bench));
+        pid
+    })
+}
+
+#[test]
+fn the_sessions_of_a_gateway_share_one_server() {
+    let bench = bench(saying_pid());
+    let gateway = bench.start();
+    let [one, two] = pids(&bench, &gateway.client, ["one", "two"]);
+    assert_eq!(one, two);
+    gateway.stop();
+}
+
+#[test]
+fn servers_to_which_two_agents_give_one_name_run_side_by_side() {
+    let bench = bench(saying_pid());
+    let approved = bench.myclaw(&["mcp", "approve", "faults", "--yes", "--agent", "helper"]);
+    approved.assert_code(0);
+    let gateway = bench.start();
+    let sessions = ["one", "agent:helper:main", "two", "agent:helper:main"];
+    let [one, two, one_again, two_again] = pids(&bench, &gateway.client, sessions);
+    assert_ne!(one, two);
+    assert_eq!((one, two), (one_again, two_again));
+    gateway.stop();
+}
+
+#[test]
+fn a_message_says_once_that_a_resource_has_changed_which_its_session_has_read() {
+    let bench = bench(shared(|request, number| {
+        let last = json!(request.messages().last()).to_string();
+        let arguments = json!({"text": "Buy bread."});
+        match last.contains("edit it") {
+            true => Reply::anthropic()
+                .tool_call(format!("call_{number}"), "faults__edit", arguments)
+                .step(),
+            false => Reply::anthropic().text("Done.").step(),
+        }
     }));
     let gateway = bench.start();
-    let pids = ["one", "two"].map(|session| {
-        say(&gateway.client, session, session, "go")["reply"].as_str().unwrap().to_owned()
-    });
-    assert!(!pids[0].is_empty());
-    assert_eq!(pids[0], pids[1]);
+    let last = || last_message(&bench);
+    say(&gateway.client, "one", "1", "read @faults:notes://today");
+    say(&gateway.client, "two", "2", "edit it");
+    assert!(last().contains("edited"), "{}", last());
+    let words = "changed since this session has read it: @faults:notes://today";
+    for (session, id, times) in [("two", "3", 0), ("one", "4", 1), ("one", "5", 0)] {
+        say(&gateway.client, session, id, "and now?");
+        assert_eq!(last().matches(words).count(), times, "{session} {id}: {}", last());
+    }
     gateway.stop();
 }
 
@@ -51,7 +112,7 @@ fn the_sessions_of_a_gateway_share_one_server() {
 fn a_message_of_the_owner_names_resources_and_prompts() {
     let bench = bench(answering("Done."));
     let gateway = bench.start();
-    let last = || json!(bench.model.requests().last().unwrap().messages().last()).to_string();
+    let last = || last_message(&bench);
     say(&gateway.client, "main", "one", "read @faults:notes://today and @faults:notes://none");
     for words in
         ["Buy milk.", "They are data", "[the resource notes://none of the MCP server faults"]

@@ -4,9 +4,9 @@
 Modes: sessions (2025-11-25), stateless (2026-07-28 only), old (the transport of 2024-11-05), busy (stateless, and answers the
 first request too late), agreeing (busy, and answers `initialize` with its revision), closing (stateless, and closes the
 connection of the first request of each method: of the list of tools in the middle of the answer), noting (stateless, with a
-resource that the tool edit changes), astray (old, and wants requests at another origin). The second argument is a file: each
+resource that the tool edit changes), noting_sessions (the same with sessions), astray (old, and wants requests at another origin). The second argument is a file: each
 request becomes a line of JSON in it. The third is JSON: if it is not empty, the server wants a login, and its authorization
-server, which has the same address, has these faults. The first line of the output is the port.
+server, which has the same address, has these faults; the path that is the value of away leads to another origin. The first line of the output is the port.
 """
 import base64
 import hashlib
@@ -23,8 +23,8 @@ ASTRAY = MODE == "astray"
 MODE = "old" if ASTRAY else MODE
 BUSY, AGREES = MODE in ("busy", "agreeing"), MODE == "agreeing"
 CLOSES = MODE == "closing"
-NOTES = MODE == "noting"
-MODE = "stateless" if BUSY or CLOSES or NOTES else MODE
+NOTES = MODE.startswith("noting")
+MODE = "sessions" if MODE == "noting_sessions" else "stateless" if BUSY or CLOSES or NOTES else MODE
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}}
 REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
@@ -40,7 +40,7 @@ WELL_KNOWN = "/.well-known/oauth-"
 codes, access, refresh = {}, set(), set()
 lock = threading.Lock()
 sessions, streams, kept, closed = set(), {}, {}, set()
-state = {"made": 0, "count": 0, "changed": False, "delayed": False, "note": "Buy milk."}
+state = {"made": 0, "count": 0, "changed": False, "delayed": False, "note": "Buy milk.", "watched": False}
 # Held while the note is changed.
 edits = threading.Condition()
 
@@ -95,6 +95,13 @@ class Handler(BaseHTTPRequestHandler):
         with lock:
             sessions.discard(self.session())
         self.plain(200)
+
+    def is_away(self):
+        """Whether the path leads elsewhere, which is then said."""
+        if not OAUTH.get("away") or not self.path.startswith(OAUTH["away"]):
+            return False
+        self.plain(307, location="http://localhost:%d/stolen" % PORT)
+        return True
 
     def is_refused(self):
         """Whether there is no login, which is then said."""
@@ -166,6 +173,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.record(None)
+        if self.is_away():
+            return
         if OAUTH and self.describe():
             return
         if self.is_refused():
@@ -188,7 +197,11 @@ class Handler(BaseHTTPRequestHandler):
         if self.session() not in sessions:
             return self.plain(404)
         self.stream()
+        said = state["note"]
         for _ in range(600):
+            if said != state["note"] and state["watched"]:
+                said = state["note"]
+                self.event({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "notes://today"}})
             if state["changed"]:
                 state["changed"] = False
                 self.event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
@@ -209,6 +222,8 @@ class Handler(BaseHTTPRequestHandler):
         is_form = "form" in self.headers["content-type"]
         body = dict(urllib.parse.parse_qsl(body)) if is_form else json.loads(body)
         self.record(body)
+        if self.is_away():
+            return
         if OAUTH and self.path == "/register":
             return self.plain(201, {"client_id": "client", "client_secret": "secret-0123456789" if "proof" in OAUTH else None, **body})
         if OAUTH and self.path == "/token":
@@ -278,7 +293,10 @@ class Handler(BaseHTTPRequestHandler):
         result = None
         if method == "initialize" and MODE != "stateless":
             version = "2024-11-05" if MODE == "old" else "2025-11-25"
-            result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "remote", "version": "1"}}
+            able = {"tools": {}, "resources": {"subscribe": True}} if NOTES else {"tools": {}}
+            result = {"protocolVersion": version, "capabilities": able, "serverInfo": {"name": "remote", "version": "1"}}
+        elif method == "resources/subscribe" and MODE == "sessions":
+            state["watched"], result = params["uri"] == "notes://today", {}
         elif method == "server/discover" and MODE == "stateless":
             able = {"tools": {}, "resources": {"subscribe": True}} if NOTES else {"tools": {}}
             result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": able,
