@@ -119,7 +119,7 @@ impl Plan {
             details: Option<Value>,
         }
         let (mut found, mut rows) = (None, 0);
-        session.visit_newest(&mut |row| {
+        let visited = session.visit_newest(&mut |row| {
             rows += 1;
             if row.role == Role::Tool
                 && let Some(meta) = row.meta.filter(|meta| meta.as_str().contains(NAME))
@@ -131,7 +131,9 @@ impl Plan {
                 true => std::ops::ControlFlow::Break(()),
                 false => std::ops::ControlFlow::Continue(()),
             }
-        })?;
+        });
+        // What is old may be unavailable for a moment. A plan there is not the one that the agent follows now.
+        visited.or_else(|error| if rows == 0 { Err(error) } else { Ok(()) })?;
         Ok(found)
     }
 

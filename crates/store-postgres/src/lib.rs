@@ -57,6 +57,8 @@ pub struct Options {
     /// Whether the tables of another tenant than `main` are created if there are none. A name with a typing mistake would make
     /// an empty tenant otherwise.
     pub creates_tenant: bool,
+    /// What is moved of the logs of sessions to the object storage, if there is one.
+    pub sealing: Sealing,
     /// Another clock for the leases of records than that of the database, for tests: milliseconds since the Unix epoch.
     pub clock: Option<StoreClock>,
 }
@@ -69,7 +71,39 @@ impl Default for Options {
             poll: Duration::from_millis(750),
             lease: Duration::from_secs(15),
             creates_tenant: false,
+            sealing: Sealing::default(),
             clock: None,
+        }
+    }
+}
+
+/// Which rows of a log are moved to the object storage. What a turn, the first pages of a history and the summary of a session
+/// read stays in the database.
+#[derive(Debug, Clone)]
+pub struct Sealing {
+    /// The newest rows, which stay.
+    pub kept: u64,
+    /// Fewer rows are not moved.
+    pub least: u64,
+    /// So many are moved in any case.
+    pub most: u64,
+    /// After this time without a new row, fewer are moved.
+    pub quiet: Duration,
+    /// After an attempt, nobody tries the session again for so long.
+    pub again: Duration,
+    /// Whether rows behind the last summary stay. Tests move them too.
+    pub only_summarised: bool,
+}
+
+impl Default for Sealing {
+    fn default() -> Self {
+        Self {
+            kept: 1_000,
+            least: 200,
+            most: 2_000,
+            quiet: Duration::from_secs(7 * 24 * 60 * 60),
+            again: Duration::from_secs(10 * 60),
+            only_summarised: true,
         }
     }
 }

@@ -12,9 +12,12 @@ mod create;
 mod fork;
 mod inbox;
 mod kept;
+mod lines;
 mod open;
 mod reader;
+mod seal;
 mod search;
+mod segments;
 mod side_files;
 mod sql;
 mod transfer;
@@ -94,6 +97,14 @@ impl PostgresSessions {
         self.core.rows_of(key, "take", sql::LOSE, &[]).map(drop)
     }
 
+    /// Moves old parts of logs to the object storage. That happens by itself too, now and then. Returns how many segments it made.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub fn seal_old_parts(&self) -> Result<usize, SessionError> {
+        self.core.seal_old_parts()
+    }
+
     fn reader(&self, key: &SessionKey) -> Result<Option<PostgresReader>, SessionError> {
         PostgresReader::open(&self.core, key)
     }
@@ -162,7 +173,15 @@ impl Sessions for PostgresSessions {
     ) -> Result<(), SessionError> {
         let Some(reader) = self.reader(key)? else { return Ok(()) };
         for entry in reader.entries() {
-            if let Entry::Message(message) = entry?
+            let entry = match entry {
+                // A turn asks for it, and goes on without it.
+                Err(error) if reader.has_sealed() => {
+                    tracing::warn!(session = key.as_str(), %error, "the beginning of a session is left out");
+                    return Ok(());
+                }
+                entry => entry?,
+            };
+            if let Entry::Message(message) = entry
                 && visit(message).is_break()
             {
                 break;

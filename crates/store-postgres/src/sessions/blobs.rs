@@ -59,7 +59,7 @@ impl Core {
     }
 
     /// `None` if the object storage cannot be used, which it has logged. The row that was begun is swept.
-    fn put_elsewhere(
+    pub(super) fn put_elsewhere(
         &self,
         elsewhere: &Arc<dyn Blobs>,
         mut content: &[u8],

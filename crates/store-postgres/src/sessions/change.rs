@@ -2,13 +2,16 @@
 //! side files and records. Nothing gets another length, so everything that names a part of it stays right.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use myclaw_session::{LockWait, SessionError, SessionKey};
 use tokio_postgres::types::{ToSql, Type};
 
 use super::blobs::{Blob, digest_of};
 use super::core::{Core, column, failed_io};
+use super::lines::{Direction, Lines};
 use super::open::Opened;
+use super::segments::Facts;
 use super::{PostgresSessions, sql};
 use crate::pool::Parameter;
 
@@ -28,6 +31,14 @@ impl PostgresSessions {
         wait: LockWait,
         change: Change<'_>,
     ) -> Result<bool, SessionError> {
+        // Old parts stay where they are meanwhile.
+        self.core.is_changing.store(true, Ordering::SeqCst);
+        let changed = self.change_each(wait, change);
+        self.core.is_changing.store(false, Ordering::SeqCst);
+        changed
+    }
+
+    fn change_each(&self, wait: LockWait, change: Change<'_>) -> Result<bool, SessionError> {
         let partition: [Parameter<'_>; 1] = [(&self.core.partition, Type::INT8)];
         let mut is_changed = false;
         for row in &self.core.rows("list", sql::ALL_KEYS, &partition)? {
@@ -67,28 +78,20 @@ fn visit(
     change: Change<'_>,
     owner: Option<&Opened>,
 ) -> Result<bool, SessionError> {
-    let (mut is_found, mut at) = (false, 0_i64);
-    let last = i64::MAX;
-    loop {
-        let parameters: [Parameter<'_>; 4] = [
-            (&session, Type::INT8),
-            (&at, Type::INT8),
-            (&AT_ONCE, Type::INT8),
-            (&last, Type::INT8),
-        ];
-        let rows = core.rows("read", sql::FORWARD, &parameters)?;
-        if rows.is_empty() {
-            break;
-        }
-        for row in &rows {
-            at = column(row, 0)?;
-            let Some(body) = changed(column(row, 1)?, change) else { continue };
-            is_found = true;
-            if owner.is_some() {
-                let set: [Parameter<'_>; 3] =
-                    [(&session, Type::INT8), (&at, Type::INT8), (&body, Type::TEXT)];
-                core.rows("write", sql::SET_ENTRY, &set)?;
-            }
+    let mut is_found = match owner {
+        Some(owner) => change_segments(core, change, owner)?,
+        None => false,
+    };
+    let begin = if owner.is_some() { core.sealed_of(session)? } else { 0 };
+    // Also what was begun of a session that was never finished.
+    let mut lines = Lines::new(core, session, Direction::Forward(begin, i64::MAX));
+    while let Some((at, body)) = lines.next_line()? {
+        let Some(body) = changed(&body, change) else { continue };
+        is_found = true;
+        if owner.is_some() {
+            let set: [Parameter<'_>; 3] =
+                [(&session, Type::INT8), (&at, Type::INT8), (&body, Type::TEXT)];
+            core.rows("write", sql::SET_ENTRY, &set)?;
         }
     }
     let of_session: [Parameter<'_>; 1] = [(&session, Type::INT8)];
@@ -109,6 +112,49 @@ fn visit(
         is_found |= is_changed;
     }
     Ok(is_found | visit_files(core, session, change, owner)?)
+}
+
+/// Replaces the old parts of a session in which something changes.
+fn change_segments(core: &Core, change: Change<'_>, owner: &Opened) -> Result<bool, SessionError> {
+    let mut is_found = false;
+    for segment in core.segments_of(owner.id)? {
+        let (mut rows, mut is_changed) = (segment.rows(core)?, false);
+        for row in &mut rows {
+            if let Some(body) = changed(&row.body, change) {
+                (row.body, is_changed) = (body, true);
+            }
+        }
+        if !is_changed {
+            continue;
+        }
+        is_found = true;
+        let Some(blob) = core.put_rows(&rows)? else {
+            return Err(failed_io(
+                "write",
+                "the object storage cannot be used now; try again later",
+            ));
+        };
+        let facts = Facts::of(segment.from, &rows);
+        let about = facts.about();
+        let mut set: Vec<Parameter<'_>> = vec![
+            (&owner.id, Type::INT8),
+            (&owner.epoch, Type::INT8),
+            (&segment.from, Type::INT8),
+            (&blob.id, Type::INT8),
+            (&blob.digest, Type::TEXT),
+        ];
+        set.extend(facts.parameters(&about));
+        if core.rows("write", sql::segments::SEAL_AGAIN, &set)?.is_empty() {
+            core.drop_blobs(&[blob.id]);
+            return Err(taken_over());
+        }
+        core.drop_blobs(&[segment.blob.id]);
+    }
+    Ok(is_found)
+}
+
+fn taken_over() -> SessionError {
+    failed_io("write", "another process has taken the session")
 }
 
 fn visit_files(
@@ -142,7 +188,7 @@ fn visit_files(
             (&digests, Type::TEXT_ARRAY),
         ];
         if core.rows("write", sql::SET_SIDE_FILES, &set)?.is_empty() {
-            return Err(failed_io("write", "another process has taken the session"));
+            return Err(taken_over());
         }
         core.drop_blobs(&[blob.id]);
     }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
@@ -25,7 +26,7 @@ use super::sql;
 use crate::failure::Failure;
 use crate::pool::{Parameter, Pool, answer};
 use crate::write::{BEGIN, UNLIMITED};
-use crate::{Address, Options, schema};
+use crate::{Address, Options, Sealing, schema};
 
 /// How often inboxes that somebody watches are looked at.
 const LOOK: Duration = Duration::from_millis(250);
@@ -33,6 +34,8 @@ const LOOK: Duration = Duration::from_millis(250);
 const CLEAN: Duration = Duration::from_secs(60 * 60);
 /// How often a lease is renewed before it ends.
 const RENEWALS: u32 = 3;
+/// How many leases pass between two looks for old parts of logs.
+const LEASES_PER_SEAL: u32 = 6;
 
 /// What all sessions of a database share.
 pub(super) struct Core {
@@ -53,6 +56,11 @@ pub(super) struct Core {
     pub(super) watchers: Mutex<Watchers>,
     /// The object storage, if there is one.
     pub(super) elsewhere: OnceLock<Arc<dyn Blobs>>,
+    /// What is moved there of logs.
+    pub(super) sealing: Sealing,
+    /// Whether that goes on now, and whether texts are changed, which must not move meanwhile.
+    is_sealing: AtomicBool,
+    pub(super) is_changing: AtomicBool,
     /// When it was last looked for what is left of deleted sessions.
     cleaned: Mutex<Option<Instant>>,
     handle: Handle,
@@ -129,11 +137,14 @@ impl Core {
             taken: Mutex::default(),
             watchers: Mutex::default(),
             elsewhere: OnceLock::new(),
+            sealing: options.sealing.clone(),
+            is_sealing: AtomicBool::default(),
+            is_changing: AtomicBool::default(),
             cleaned: Mutex::default(),
             handle: runtime.handle().clone(),
             runtime: Some(runtime),
         });
-        core.handle.spawn(attend(Arc::downgrade(&core), lease / RENEWALS));
+        core.handle.spawn(attend(Arc::downgrade(&core), lease));
         Ok(core)
     }
 
@@ -335,8 +346,9 @@ pub(super) fn quiet_patch() -> MetaPatch {
 }
 
 /// Renews leases and looks into inboxes, as long as the sessions are there.
-async fn attend(core: Weak<Core>, renewed_every: Duration) {
-    let mut renewed = Instant::now();
+async fn attend(core: Weak<Core>, lease: Duration) {
+    let renewed_every = lease / RENEWALS;
+    let (mut renewed, mut sealed) = (Instant::now(), Instant::now());
     loop {
         tokio::time::sleep(LOOK).await;
         let Some(core) = core.upgrade() else { return };
@@ -357,11 +369,29 @@ async fn attend(core: Weak<Core>, renewed_every: Duration) {
                 drop(core.pool.query(sql::RENEW, &mine).await);
             }
         }
+        if sealed.elapsed() > lease * LEASES_PER_SEAL {
+            sealed = Instant::now();
+            core.begin_to_seal();
+        }
         core.look_for_messages().await;
     }
 }
 
 impl Core {
+    /// Lets another thread seal old parts of logs, unless one does.
+    fn begin_to_seal(self: &Arc<Self>) {
+        if self.elsewhere.get().is_none() || self.is_sealing.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let core = Arc::clone(self);
+        drop(self.handle.spawn_blocking(move || {
+            if let Err(error) = core.seal_old_parts() {
+                tracing::warn!(%error, "old parts of logs cannot be moved to the object storage; it is tried again");
+            }
+            core.is_sealing.store(false, Ordering::SeqCst);
+        }));
+    }
+
     async fn look_for_messages(&self) {
         let keys: Vec<String> = {
             let watchers = self.watchers.lock();

@@ -56,25 +56,63 @@ impl NewSession {
         last: i64,
         forked_from: myclaw_session::ForkOrigin,
     ) -> Result<(), SessionError> {
-        let copied: [Parameter<'_>; 3] =
-            [(&self.opened.id, Type::INT8), (&parent, Type::INT8), (&last, Type::INT8)];
-        self.core.rows("fork", sql::COPY_ENTRIES, &copied)?;
-        let mine: [Parameter<'_>; 1] = [(&self.opened.id, Type::INT8)];
-        let rows = self.core.rows("fork", sql::COUNT_ENTRIES, &mine)?;
-        self.written = rows.first().map_or(Ok(0), |row| super::core::column(row, 0))?;
+        loop {
+            let sealed = self.core.sealed_of(parent)?;
+            self.copy(parent, sealed, last)?;
+            if self.core.sealed_of(parent)? == sealed {
+                break;
+            }
+            // Some of its rows have moved meanwhile.
+            self.written = 0;
+            let all: [Parameter<'_>; 2] =
+                [(&self.opened.id, Type::INT8), (&self.written, Type::INT8)];
+            self.core.rows("fork", sql::CLEAR_UNFINISHED, &all)?;
+        }
         self.inherited = self.written;
         self.header.forked_from = Some(forked_from);
         Ok(())
     }
 
+    /// Copies the rows of `parent` up to `last`. Those up to `sealed` are in segments.
+    fn copy(&mut self, parent: i64, sealed: i64, last: i64) -> Result<(), SessionError> {
+        if sealed > 0 {
+            for segment in self.core.segments_of(parent)? {
+                let count = usize::try_from(last - segment.from + 1).unwrap_or_default();
+                let mut columns = Columns::default();
+                for row in segment.rows(&self.core)?.into_iter().take(count) {
+                    if row.kind != "about" {
+                        columns.push(row.id, row.kind, row.body);
+                    }
+                }
+                self.add(&columns)?;
+            }
+        }
+        let copied: [Parameter<'_>; 5] = [
+            (&self.opened.id, Type::INT8),
+            (&parent, Type::INT8),
+            (&last, Type::INT8),
+            (&sealed, Type::INT8),
+            (&self.written, Type::INT8),
+        ];
+        self.core.rows("fork", sql::COPY_ENTRIES, &copied)?;
+        let mine: [Parameter<'_>; 1] = [(&self.opened.id, Type::INT8)];
+        let rows = self.core.rows("fork", sql::COUNT_ENTRIES, &mine)?;
+        self.written = rows.first().map_or(Ok(0), |row| super::core::column(row, 0))?;
+        Ok(())
+    }
+
     fn flush(&mut self) -> Result<(), SessionError> {
         let columns = Columns::of(&self.opened, &self.waiting)?;
+        self.waiting.clear();
+        self.add(&columns)
+    }
+
+    fn add(&mut self, columns: &Columns) -> Result<(), SessionError> {
         let mut parameters: Vec<Parameter<'_>> =
             vec![(&self.opened.id, Type::INT8), (&self.written, Type::INT8)];
         parameters.extend(columns.parameters());
         self.core.rows("write", sql::ADD_ENTRIES, &parameters)?;
-        self.written += stored(self.waiting.len() as u64);
-        self.waiting.clear();
+        self.written += stored(columns.len() as u64);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! A session that is open for writing.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -43,7 +44,7 @@ pub(super) struct Opened {
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     ids: Vec<Option<String>>,
-    kinds: Vec<&'static str>,
+    kinds: Vec<Cow<'static, str>>,
     bodies: Vec<String>,
 }
 
@@ -184,9 +185,14 @@ impl Columns {
         Ok(columns)
     }
 
-    pub(super) fn push(&mut self, id: Option<String>, kind: &'static str, body: String) {
+    pub(super) fn push(
+        &mut self,
+        id: Option<String>,
+        kind: impl Into<Cow<'static, str>>,
+        body: String,
+    ) {
         self.ids.push(id);
-        self.kinds.push(kind);
+        self.kinds.push(kind.into());
         self.bodies.push(body);
     }
 

@@ -1,6 +1,5 @@
 //! Reads a session while it may be written.
 
-use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -11,13 +10,10 @@ use myclaw_session::{
 use tokio_postgres::types::Type;
 
 use super::core::{Core, column};
+use super::lines::{Direction, Lines};
 use super::sql;
 use crate::pool::Parameter;
-use crate::read::{number, stored};
-
-/// Rows that are read at once: first few, because most need the end only.
-const FIRST_ROWS: i64 = 32;
-const MOST_ROWS: i64 = 512;
+use crate::read::number;
 
 /// A session as it was when it was opened for reading.
 #[derive(Debug)]
@@ -28,16 +24,13 @@ pub(super) struct PostgresReader {
     pub(super) last: i64,
     pub(super) header: SessionHeader,
     inherited: i64,
+    sealed: i64,
 }
 
 /// Entries in one direction.
 pub(super) struct Rows<'r> {
-    reader: &'r PostgresReader,
+    lines: Lines<'r>,
     is_backward: bool,
-    /// The last row that was read.
-    at: i64,
-    page: i64,
-    read: VecDeque<(i64, String)>,
     is_over: bool,
     skipped: usize,
     /// Time of the message before, for those without one.
@@ -58,26 +51,24 @@ impl PostgresReader {
             last: column(row, 1)?,
             header: header.unwrap_or_else(|| SessionHeader::new(key.as_str(), 0)),
             inherited: column(row, 3)?,
+            sealed: column(row, 4)?,
         }))
     }
 
     /// The entries behind `after`.
     pub(super) fn forward(&self, after: i64) -> Rows<'_> {
-        self.rows(false, after)
+        self.rows(Direction::Forward(after, self.last))
     }
 
     /// The entries before `before`, the newest first.
     pub(super) fn backward(&self, before: i64) -> Rows<'_> {
-        self.rows(true, before)
+        self.rows(Direction::Backward(before))
     }
 
-    fn rows(&self, is_backward: bool, at: i64) -> Rows<'_> {
+    fn rows(&self, direction: Direction) -> Rows<'_> {
         Rows {
-            reader: self,
-            is_backward,
-            at,
-            page: FIRST_ROWS,
-            read: VecDeque::new(),
+            lines: Lines::new(&self.core, self.id, direction),
+            is_backward: matches!(direction, Direction::Backward(_)),
             is_over: false,
             skipped: 0,
             time: self.header.created_at,
@@ -95,18 +86,24 @@ impl PostgresReader {
         let text = id.as_str();
         let parameters: [Parameter<'_>; 3] =
             [(&self.id, Type::INT8), (&text, Type::TEXT), (&self.last, Type::INT8)];
-        let found = self.core.rows("read", sql::PLACE, &parameters)?;
-        found.first().map(|row| Ok((column(row, 0)?, column(row, 1)?))).transpose()
+        match self.core.rows("read", sql::PLACE, &parameters)?.first() {
+            Some(row) => Ok(Some((column(row, 0)?, column(row, 1)?))),
+            None => self.core.sealed_place(self.id, id),
+        }
     }
 
-    fn last_of(&self, kind: &str, behind: i64) -> Result<Option<Entry>, SessionError> {
-        let parameters: [Parameter<'_>; 4] = [
-            (&self.id, Type::INT8),
-            (&kind, Type::TEXT),
-            (&behind, Type::INT8),
-            (&self.last, Type::INT8),
-        ];
-        let found = self.core.rows("read", sql::LAST_OF_KIND, &parameters)?;
+    /// Whether a part of it is in the object storage.
+    pub(super) fn has_sealed(&self) -> bool {
+        self.sealed > 0
+    }
+
+    /// The entry of the row that a statement finds.
+    fn found(
+        &self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Option<Entry>, SessionError> {
+        let found = self.core.rows("read", sql, parameters)?;
         let Some(row) = found.first() else { return Ok(None) };
         let (place, body): (i64, &str) = (column(row, 0)?, column(row, 1)?);
         Ok(rows::read_entry(body.as_bytes(), number(place)))
@@ -123,7 +120,8 @@ impl ReadSession for PostgresReader {
     }
 
     fn about(&self) -> Result<About, SessionError> {
-        Ok(match self.last_of("about", self.inherited)? {
+        let wanted: [Parameter<'_>; 2] = [(&self.id, Type::INT8), (&self.inherited, Type::INT8)];
+        Ok(match self.found(sql::LAST_ABOUT, &wanted)? {
             Some(Entry::About(entry)) => entry.about,
             _ => About::default(),
         })
@@ -138,7 +136,14 @@ impl ReadSession for PostgresReader {
     }
 
     fn last_compaction(&self) -> Result<Option<CompactionEntry>, SessionError> {
-        Ok(match self.last_of("compaction", 0)? {
+        // It is never sealed.
+        let wanted: [Parameter<'_>; 4] = [
+            (&self.id, Type::INT8),
+            (&"compaction", Type::TEXT),
+            (&0_i64, Type::INT8),
+            (&self.last, Type::INT8),
+        ];
+        Ok(match self.found(sql::LAST_OF_KIND, &wanted)? {
             Some(Entry::Compaction(compaction)) => Some(compaction),
             _ => None,
         })
@@ -187,43 +192,18 @@ impl ReadSession for PostgresReader {
     }
 }
 
-impl Rows<'_> {
-    fn read_page(&mut self) -> Result<(), SessionError> {
-        let PostgresReader { core, id, last, .. } = self.reader;
-        let parameters: [Parameter<'_>; 4] = [
-            (id, Type::INT8),
-            (&self.at, Type::INT8),
-            (&self.page, Type::INT8),
-            (last, Type::INT8),
-        ];
-        let found = if self.is_backward {
-            core.rows("read", sql::BACKWARD, &parameters[..3])?
-        } else {
-            core.rows("read", sql::FORWARD, &parameters)?
-        };
-        self.is_over = stored(found.len() as u64) < self.page;
-        for row in &found {
-            self.at = column(row, 0)?;
-            self.read.push_back((self.at, column(row, 1)?));
-        }
-        self.page = (self.page * 2).min(MOST_ROWS);
-        Ok(())
-    }
-}
-
 impl Iterator for Rows<'_> {
     type Item = Result<Entry, SessionError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if self.read.is_empty()
-                && !self.is_over
-                && let Err(error) = self.read_page()
-            {
-                self.is_over = true;
-                return Some(Err(error));
-            }
-            let (place, body) = self.read.pop_front()?;
+        while !self.is_over {
+            let (place, body) = match self.lines.next_line() {
+                Ok(line) => line?,
+                Err(error) => {
+                    self.is_over = true;
+                    return Some(Err(error));
+                }
+            };
             let Some(mut entry) = rows::read_entry(body.as_bytes(), number(place)) else {
                 self.skipped += 1;
                 continue;
@@ -238,6 +218,7 @@ impl Iterator for Rows<'_> {
             }
             return Some(Ok(entry));
         }
+        None
     }
 }
 

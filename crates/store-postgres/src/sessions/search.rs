@@ -1,12 +1,15 @@
 //! Searches the messages of sessions.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
 
 use myclaw_session::{SearchQuery, SearchReport, SearchScope, SessionError, SessionKey, rows};
 use tokio_postgres::types::Type;
 
 use super::core::{Core, column};
+use super::segments::Segment;
 use super::sql;
 use crate::pool::Parameter;
 use crate::read::number;
@@ -53,29 +56,76 @@ pub(super) fn search(
         sessions.iter().map(|session| (session.id, session)).collect();
     let ids: Vec<i64> = by_id.keys().copied().collect();
     let candidates = candidates(core, query)?;
-    read(core, &ids, candidates.as_deref(), &mut |session, place, id, body| {
-        let Some(session) = by_id.get(&session).filter(|session| place > session.inherited) else {
+    let mut seen: HashSet<Place> = HashSet::new();
+    let mut look_at_own = |session: i64, place: i64, id: Option<&str>, body: &str| {
+        let Some(searched) = by_id.get(&session).filter(|session| place > session.inherited) else {
             return;
         };
+        // One that moves to a segment meanwhile is read twice.
+        if !seen.insert((session, place)) {
+            return;
+        }
         if has_forks {
             own.extend(id.map(str::to_owned));
         }
-        hits.look_into(&session.key, body.as_bytes(), number(place));
-    })?;
+        hits.look_into(&searched.key, body.as_bytes(), number(place));
+    };
+    read(core, &ids, candidates.as_deref(), &mut look_at_own)?;
+    let pieces = query.pieces();
+    let segments = core.segments_with(if pieces.len() > MOST_PATTERNS { &[] } else { pieces })?;
+    let mut unreadable = BTreeMap::new();
+    let known = segments.iter().filter(|segment| by_id.contains_key(&segment.session));
+    read_segments(core, known, &mut unreadable, &mut look_at_own);
     for session in sessions.iter().filter(|session| session.inherited > 0) {
+        let count = Cell::new(0);
+        let mut look = |_: i64, place: i64, id: Option<&str>, body: &str| {
+            count.set(count.get() + 1);
+            if place <= session.inherited && id.is_some_and(|id| own.insert(id.to_owned())) {
+                hits.look_into(&session.key, body.as_bytes(), number(place));
+            }
+        };
         let of_it = candidates.as_deref().map(|all| {
             let begin = all.partition_point(|(other, _)| *other < session.id);
             let end = all.partition_point(|(other, _)| *other <= session.id);
             &all[begin..end]
         });
-        read(core, &[session.id], of_it, &mut |_, place, id, body| {
-            let is_new = id.is_some_and(|id| own.insert(id.to_owned()));
-            if place <= session.inherited && is_new {
-                hits.look_into(&session.key, body.as_bytes(), number(place));
-            }
-        })?;
+        read(core, &[session.id], of_it, &mut look)?;
+        if of_it.is_some_and(|places| places.len() == count.get()) {
+            let of_it = segments.iter().filter(|segment| segment.session == session.id);
+            read_segments(core, of_it, &mut unreadable, &mut look);
+        } else {
+            // Some may have moved to segments meanwhile.
+            read_segments(core, &core.segments_of(session.id)?, &mut unreadable, &mut look);
+        }
     }
-    Ok(hits.into_report())
+    let mut report = hits.into_report();
+    for (id, error) in unreadable {
+        let place = by_id.get(&id).map(|session| core.place(&session.key).display().to_string());
+        report.unreadable.extend(place.map(|place| (place, io::Error::other(error))));
+    }
+    Ok(report)
+}
+
+/// Passes on the messages of old parts of sessions. Those that cannot be read now are noted, once for each session.
+fn read_segments<'s>(
+    core: &Core,
+    segments: impl IntoIterator<Item = &'s Segment>,
+    unreadable: &mut BTreeMap<i64, SessionError>,
+    look: &mut Look<'_>,
+) {
+    for segment in segments {
+        match segment.rows(core) {
+            Err(error) => {
+                unreadable.entry(segment.session).or_insert(error);
+            }
+            Ok(rows) => {
+                let messages = (segment.from..).zip(&rows).filter(|(_, row)| row.kind == "message");
+                messages.for_each(|(place, row)| {
+                    look(segment.session, place, row.id.as_deref(), &row.body);
+                });
+            }
+        }
+    }
 }
 
 /// The messages that may match, in order. `None` if the database cannot say which.

@@ -1,5 +1,7 @@
 //! The statements about sessions. `$1` is the partition and `$2` the key, where it is one session by its key.
 
+pub(super) mod segments;
+
 /// Adds a row for a session that may not exist.
 pub(super) const ADD: &str =
     "INSERT INTO myclaw.session (partition, key) VALUES ($1, $2) ON CONFLICT DO NOTHING";
@@ -46,6 +48,9 @@ pub(super) const APPEND: &str = "
         DELETE FROM myclaw.inbox USING moved, myclaw.session, myclaw.mailbox
         WHERE session.id = moved.id AND mailbox.partition = session.partition AND mailbox.key = session.key
             AND inbox.mailbox = mailbox.id AND inbox.id = ANY ($10)
+    ), summarised AS (
+        INSERT INTO myclaw.sealable (session) SELECT moved.id FROM moved WHERE 'compaction' = ANY ($8)
+        ON CONFLICT (session) DO UPDATE SET tried = '-infinity'
     )
     INSERT INTO myclaw.entry (session, seq, id, kind, body)
     SELECT moved.id, $3 + new.number, new.id, new.kind, new.body
@@ -61,26 +66,35 @@ pub(super) const ADD_ENTRIES: &str = "
     SELECT $1, $2 + new.number, new.id, new.kind, new.body
     FROM unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS new (id, kind, body, number)
     ON CONFLICT (session, seq) DO NOTHING";
-/// Copies the entries up to `$3` of session `$2`, but for titles, which belong to a session alone.
+/// Copies the entries of session `$2` behind `$4` and up to `$3` to behind `$5`, but for titles, which belong to a session
+/// alone.
 pub(super) const COPY_ENTRIES: &str = "
     INSERT INTO myclaw.entry (session, seq, id, kind, body)
-    SELECT $1, row_number() OVER (ORDER BY seq), id, kind, body
-    FROM myclaw.entry WHERE session = $2 AND seq <= $3 AND kind <> 'about'
+    SELECT $1, $5 + row_number() OVER (ORDER BY seq), id, kind, body
+    FROM myclaw.entry WHERE session = $2 AND seq > $4 AND seq <= $3 AND kind <> 'about'
     ON CONFLICT (session, seq) DO NOTHING";
 pub(super) const COUNT_ENTRIES: &str = "SELECT count(*) FROM myclaw.entry WHERE session = $1";
 /// Makes a session visible, with `$3` entries.
 pub(super) const FINISH: &str = "
-    UPDATE myclaw.session SET last_seq = $3, header = $4, inherited = $5, written_at = $6
-    WHERE id = $1 AND epoch = $2 RETURNING id";
+    WITH finished AS (
+        UPDATE myclaw.session SET last_seq = $3, header = $4, inherited = $5, written_at = $6
+        WHERE id = $1 AND epoch = $2 RETURNING id
+    ), summarised AS (
+        INSERT INTO myclaw.sealable (session) SELECT id FROM finished
+        WHERE EXISTS (SELECT FROM myclaw.entry WHERE session = $1 AND kind = 'compaction') ON CONFLICT DO NOTHING
+    )
+    SELECT id FROM finished";
 
 pub(super) const FIND: &str = "
-    SELECT id, last_seq, header, inherited FROM myclaw.session WHERE partition = $1 AND key = $2 AND last_seq > 0";
-/// Entries of session `$1`: those before `$2`, the newest first.
+    SELECT id, last_seq, header, inherited, sealed FROM myclaw.session
+    WHERE partition = $1 AND key = $2 AND last_seq > 0";
+/// Entries of session `$1` that are not sealed: of the `$3` before `$2`, the newest first.
 pub(super) const BACKWARD: &str = "
-    SELECT seq, body FROM myclaw.entry WHERE session = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3";
-/// Those after `$2` up to `$4`, the oldest first.
+    SELECT seq, body FROM myclaw.entry WHERE session = $1 AND seq < $2 AND seq >= $2 - $3 ORDER BY seq DESC";
+/// Of the `$3` behind `$2`, those up to `$4`, the oldest first.
 pub(super) const FORWARD: &str = "
-    SELECT seq, body FROM myclaw.entry WHERE session = $1 AND seq > $2 AND seq <= $4 ORDER BY seq LIMIT $3";
+    SELECT seq, body FROM myclaw.entry
+    WHERE session = $1 AND seq > $2 AND seq <= least($4, $2 + $3) ORDER BY seq";
 pub(super) const ID: &str = "SELECT id FROM myclaw.session WHERE partition = $1 AND key = $2";
 pub(super) const SET_ENTRY: &str =
     "UPDATE myclaw.entry SET body = $3 WHERE session = $1 AND seq = $2";
@@ -102,6 +116,14 @@ pub(super) const SET_RECORD: &str = "
 /// The place of the entry with the id `$2`.
 pub(super) const PLACE: &str = "
     SELECT seq, kind FROM myclaw.entry WHERE session = $1 AND id = $2 AND seq <= $3";
+/// The last title behind `$2`.
+pub(super) const LAST_ABOUT: &str = "
+    SELECT seq, body FROM (
+        (SELECT seq, body FROM myclaw.entry WHERE session = $1 AND kind = 'about' ORDER BY seq DESC LIMIT 1)
+        UNION ALL
+        (SELECT about_seq, about FROM myclaw.segment WHERE session = $1 AND about IS NOT NULL
+            ORDER BY from_seq DESC LIMIT 1)
+    ) AS said (seq, body) WHERE seq > $2 ORDER BY seq DESC LIMIT 1";
 /// The last entry of kind `$2` behind `$3`.
 pub(super) const LAST_OF_KIND: &str = "
     SELECT seq, body FROM myclaw.entry WHERE session = $1 AND kind = $2 AND seq > $3 AND seq <= $4
@@ -232,19 +254,23 @@ pub(super) const PART: &str =
 /// Those of the contents `$1` that nothing names.
 pub(super) const UNNAMED_OF: &str = "
     SELECT id, place FROM myclaw.blob
-    WHERE id = ANY ($1) AND NOT EXISTS (SELECT FROM myclaw.side_file WHERE side_file.blob = blob.id)";
+    WHERE id = ANY ($1) AND NOT EXISTS (SELECT FROM myclaw.side_file WHERE side_file.blob = blob.id)
+        AND NOT EXISTS (SELECT FROM myclaw.segment WHERE segment.blob = blob.id)";
 pub(super) const DROP_BLOBS: &str = "
     DELETE FROM myclaw.blob
-    WHERE id = ANY ($1) AND NOT EXISTS (SELECT FROM myclaw.side_file WHERE side_file.blob = blob.id)";
+    WHERE id = ANY ($1) AND NOT EXISTS (SELECT FROM myclaw.side_file WHERE side_file.blob = blob.id)
+        AND NOT EXISTS (SELECT FROM myclaw.segment WHERE segment.blob = blob.id)";
 pub(super) const UNNAMED_BLOBS: &str = "
     SELECT id FROM myclaw.blob WHERE partition = $1 AND begun < clock_timestamp() - interval '1 day'
-        AND NOT EXISTS (SELECT FROM myclaw.side_file WHERE side_file.blob = blob.id) LIMIT 1000";
+        AND NOT EXISTS (SELECT FROM myclaw.side_file WHERE side_file.blob = blob.id)
+        AND NOT EXISTS (SELECT FROM myclaw.segment WHERE segment.blob = blob.id) LIMIT 1000";
 /// The side files of session `$1`.
 pub(super) const SIDE_FILES: &str = "SELECT name, blob, digest, place FROM myclaw.side_file JOIN myclaw.blob ON blob.id = blob WHERE session = $1";
-/// Their contents in the session with this key.
+/// The contents of the session with this key.
 pub(super) const BLOBS_OF: &str = "
-    SELECT blob FROM myclaw.side_file JOIN myclaw.session ON session.id = side_file.session
-    WHERE partition = $1 AND key = $2";
+    WITH mine AS (SELECT id FROM myclaw.session WHERE partition = $1 AND key = $2)
+    SELECT blob FROM myclaw.side_file JOIN mine ON mine.id = side_file.session
+    UNION ALL SELECT blob FROM myclaw.segment JOIN mine ON mine.id = segment.session";
 /// Under epoch `$2`, session `$1` has no side files `$3` any more, and the others with these contents.
 pub(super) const SET_SIDE_FILES: &str = "
     WITH mine AS (

@@ -9,6 +9,7 @@ use tokio_postgres::types::Type;
 
 use super::PostgresSessions;
 use super::core::{column, now};
+use super::lines::{Direction, Lines};
 use super::open::{Columns, Opened};
 use super::side_files::Files;
 use super::sql;
@@ -86,18 +87,9 @@ impl PostgresSessions {
         let (id, last): (i64, i64) = (column(row, 0)?, column(row, 1)?);
         let header: Option<&str> = column(row, 2)?;
         header.map_or(Ok(()), &mut *visit)?;
-        let (mut at, page) = (0_i64, stored(AT_ONCE as u64));
-        while at < last {
-            let wanted: [Parameter<'_>; 4] =
-                [(&id, Type::INT8), (&at, Type::INT8), (&page, Type::INT8), (&last, Type::INT8)];
-            let rows = self.core.rows("read", sql::FORWARD, &wanted)?;
-            if rows.is_empty() {
-                break;
-            }
-            for row in &rows {
-                at = column(row, 0)?;
-                visit(column(row, 1)?)?;
-            }
+        let mut lines = Lines::new(&self.core, id, Direction::Forward(0, last));
+        while let Some((_, line)) = lines.next_line()? {
+            visit(&line)?;
         }
         Ok(true)
     }

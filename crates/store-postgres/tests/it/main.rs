@@ -7,9 +7,11 @@ mod catalog;
 mod conformance;
 mod faults;
 mod kept_messages;
+mod migrations;
 mod pooler;
 mod proxy;
 mod refusals;
+mod segments;
 mod server;
 #[path = "../../../session/tests/it/conformance.rs"]
 mod session_conformance;

@@ -1,0 +1,107 @@
+//! The rows of a log in their order, wherever they are.
+
+use std::collections::VecDeque;
+
+use myclaw_session::SessionError;
+use tokio_postgres::types::Type;
+
+use super::core::{Core, column};
+use super::sql;
+use crate::pool::Parameter;
+use crate::read::stored;
+
+/// Rows that are read at once: first few, because most need the end only.
+const FIRST_ROWS: i64 = 32;
+const MOST_ROWS: i64 = 512;
+
+/// Which rows of a session are read, and in which direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// Those behind this place, up to another one.
+    Forward(i64, i64),
+    /// Those before this place, the newest first.
+    Backward(i64),
+}
+
+/// Rows in one direction, each with its place.
+pub(super) struct Lines<'c> {
+    core: &'c Core,
+    session: i64,
+    direction: Direction,
+    page: i64,
+    read: VecDeque<(i64, String)>,
+}
+
+impl<'c> Lines<'c> {
+    pub(super) fn new(core: &'c Core, session: i64, direction: Direction) -> Self {
+        Self { core, session, direction, page: FIRST_ROWS, read: VecDeque::new() }
+    }
+
+    /// The next row; `None` at the end.
+    pub(super) fn next_line(&mut self) -> Result<Option<(i64, String)>, SessionError> {
+        if self.read.is_empty() {
+            self.read_page()?;
+        }
+        Ok(self.read.pop_front())
+    }
+
+    /// The place of the row that comes next; `None` at the end.
+    fn next_place(&self) -> Option<i64> {
+        match self.direction {
+            Direction::Forward(at, last) => (at < last).then_some(at + 1),
+            Direction::Backward(at) => (at > 1).then_some(at - 1),
+        }
+    }
+
+    fn read_page(&mut self) -> Result<(), SessionError> {
+        let Some(next) = self.next_place() else { return Ok(()) };
+        let (at, last) = match self.direction {
+            Direction::Forward(at, last) => (at, last),
+            Direction::Backward(at) => (at, at),
+        };
+        let wanted: [Parameter<'_>; 4] = [
+            (&self.session, Type::INT8),
+            (&at, Type::INT8),
+            (&self.page, Type::INT8),
+            (&last, Type::INT8),
+        ];
+        let found = match self.direction {
+            Direction::Forward(..) => self.core.rows("read", sql::FORWARD, &wanted)?,
+            Direction::Backward(_) => self.core.rows("read", sql::BACKWARD, &wanted[..3])?,
+        };
+        self.page = (self.page * 2).min(MOST_ROWS);
+        let first: Option<i64> = found.first().map(|row| column(row, 0)).transpose()?;
+        // A row that is not in the table is sealed, unless there is none.
+        if first != Some(next) && self.read_segment(next)? {
+            return Ok(());
+        }
+        for row in &found {
+            self.push(column(row, 0)?, column(row, 1)?);
+        }
+        Ok(())
+    }
+
+    /// Reads the rest of the segment with this row; false if there is none.
+    fn read_segment(&mut self, next: i64) -> Result<bool, SessionError> {
+        let Some(segment) = self.core.segment_with(self.session, next)? else { return Ok(false) };
+        let rows = segment.rows(self.core)?.into_iter().enumerate();
+        let rows = rows.map(|(number, row)| (segment.from + stored(number as u64), row.body));
+        match self.direction {
+            Direction::Forward(at, last) => rows
+                .filter(|(place, _)| *place > at && *place <= last)
+                .for_each(|(place, body)| self.push(place, body)),
+            Direction::Backward(at) => rows
+                .rev()
+                .filter(|(place, _)| *place < at)
+                .for_each(|(place, body)| self.push(place, body)),
+        }
+        Ok(true)
+    }
+
+    fn push(&mut self, place: i64, body: String) {
+        match &mut self.direction {
+            Direction::Forward(at, _) | Direction::Backward(at) => *at = place,
+        }
+        self.read.push_back((place, body));
+    }
+}
