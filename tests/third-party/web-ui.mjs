@@ -1593,6 +1593,7 @@ const scenarios = {
     const row = (name) => gateways.getByRole("row").filter({ has: page.getByRole("rowheader", { name, exact: true }) });
     await row("one").getByText("ago").waitFor();
     await row("two").getByText("ago").waitFor();
+    await row("walreceiver").getByText("bytes behind").waitFor();
     await check(page, "cluster");
     await gateways.getByRole("button", { name: "Drain two" }).click();
     const dialog = page.getByRole("dialog", { name: "Drain two?" });

@@ -20,11 +20,19 @@ interface ClusterNode {
   accounts: string[];
 }
 
+interface Standby {
+  name: string;
+  sync: string;
+  lagBytes: number | null;
+  lagMs: number | null;
+}
+
 interface ClusterState {
   database: string;
   tenant: string;
   leaseMs: number;
   nodes: ClusterNode[];
+  standbys: Standby[] | null;
   configsDiffer: boolean;
   openMessages: number;
   oldestOpenMs: number | null;
@@ -33,6 +41,11 @@ interface ClusterState {
 function Sign({ node, leaseMs }: { node: ClusterNode; leaseMs: number }) {
   if (node.silentMs > leaseMs) return <Mark kind="bad">no sign for {duration(node.silentMs)}</Mark>;
   return node.isDraining ? <Mark kind="ask">stopping</Mark> : <Mark kind="good">{duration(node.silentMs)} ago</Mark>;
+}
+
+function lag({ lagBytes, lagMs }: Standby) {
+  if (lagBytes === null) return "not visible to the user of the database: GRANT pg_monitor";
+  return `${lagBytes} bytes behind${lagMs === null ? "" : `, ${lagMs} ms`}`;
 }
 
 export function Cluster({ phase }: { phase: string }) {
@@ -50,8 +63,19 @@ export function Cluster({ phase }: { phase: string }) {
             They share the database {state.database}. {state.openMessages} messages wait for an answer
             {state.oldestOpenMs !== null && `, the oldest for ${duration(state.oldestOpenMs)}`}.
           </p>
+          {state.standbys && state.standbys.length > 0 && (
+            <Table name="Standbys" head={["Standby", "Commits wait", "Lag"]}>
+              {state.standbys.map((standby, index) => (
+                <tr key={index}>
+                  <th scope="row">{visible(standby.name)}</th>
+                  <td>{standby.sync}</td>
+                  <td>{lag(standby)}</td>
+                </tr>
+              ))}
+            </Table>
+          )}
           {state.configsDiffer && <p class="failure">The configs of these machines differ. Give all of them the same file.</p>}
-          <Table name="Gateways" head={["Node", "Version", "Address", "Config", "Last sign", "Sessions", "Accounts", ""]}>
+          <Table name="Gateways" head={["Node", "Version", "Address", "Config", "Last sign", "Sessions", "Accounts", "Leases", ""]}>
             {state.nodes.map((node) => (
               <tr key={node.holder}>
                 <th scope="row">{visible(node.name)}</th>
@@ -63,6 +87,7 @@ export function Cluster({ phase }: { phase: string }) {
                 </td>
                 <td>{node.leases.desk ?? 0}</td>
                 <td>{visible(node.accounts.join(", "))}</td>
+                <td>{Object.values(node.leases).reduce((sum, count) => sum + count, 0)}</td>
                 <td>
                   {!node.isDraining && (
                     <button type="button" class="act danger" aria-label={`Drain ${node.name}`} onClick={() => setDrained(node)}>

@@ -38,7 +38,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 pub use address::{address_of, lease_of};
 pub use error::ClusterError;
-pub use myclaw_store_postgres::{Address, PostgresStore};
+pub use myclaw_store_postgres::{Address, PostgresStore, Standby};
 pub use nodes::{Lease, Node, NodeKeys, NodeState, Nodes, Own, Watch};
 pub use transfer::{Copied, StateDirectory};
 

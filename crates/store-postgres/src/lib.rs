@@ -35,6 +35,7 @@ use myclaw_store::{
     Batch, BoxFuture, Claim, ClaimRequest, Commit, Cursor, MAX_SCAN, QueueId, QueueWatch, Record,
     RecordId, Store, StoreClock, StoreError, Watches,
 };
+use serde::Serialize;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
@@ -119,6 +120,20 @@ pub struct Lease {
     pub left: Duration,
 }
 
+/// A server that follows the database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Standby {
+    /// Its name; empty if the user of the address may not see it.
+    pub name: String,
+    /// How a commit waits for it, as the server says it, such as `sync`; empty if the user may not see it.
+    pub sync: String,
+    /// How many bytes of changes it has not replayed yet.
+    pub lag_bytes: Option<i64>,
+    /// How long the newest changes took until they were replayed, in milliseconds. Unknown without changes.
+    pub lag_ms: Option<i64>,
+}
+
 /// A store in a PostgreSQL database. Several processes may have it open.
 pub struct PostgresStore {
     pool: Arc<Pool>,
@@ -159,6 +174,11 @@ impl PostgresStore {
     pub async fn tenants(&self) -> Result<Vec<String>, StoreError> {
         let tenants = schema::tenants(&self.pool).await;
         tenants.map_err(|failure| failure.into_error(self.pool.server()))
+    }
+
+    /// The servers that follow the database. `None` where that cannot be asked.
+    pub async fn standbys(&self) -> Option<Vec<Standby>> {
+        read::standbys(&self.pool).await.ok()
     }
 
     /// The names of the records of a partition, in the order in which they entered.

@@ -10,9 +10,9 @@ use myclaw_store::{
     Cursor, MAX_SCAN_BYTES, Partition, Place, QueueId, Record, RecordId, StoreError, Version,
 };
 
-use crate::Lease;
 use crate::failure::Failure;
-use crate::pool::Pool;
+use crate::pool::{Pool, answer};
+use crate::{Lease, Standby};
 
 /// The columns that [`record`] reads.
 pub(crate) const COLUMNS: &str = "kind, key, version, value, queue, place, entered";
@@ -73,6 +73,21 @@ fn records(
     let read: Result<Vec<Record>, Failure> =
         rows.iter().map(|row| Ok(record(partition, row)?)).collect();
     read.map_err(|failure| failure.into_error(pool.server()))
+}
+
+pub(crate) async fn standbys(pool: &Arc<Pool>) -> Result<Vec<Standby>, Failure> {
+    let sql = "
+        SELECT coalesce(application_name, ''), coalesce(sync_state, ''),
+            pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::bigint, (extract(epoch FROM replay_lag) * 1000)::bigint
+        FROM pg_stat_replication ORDER BY 1";
+    let client = pool.get().await?;
+    let rows = answer(client.query_typed(sql, &[])).await?;
+    client.give_back();
+    let standby = |row: &Row| -> Result<Standby, Failure> {
+        let (name, sync) = (row.try_get(0)?, row.try_get(1)?);
+        Ok(Standby { name, sync, lag_bytes: row.try_get(2)?, lag_ms: row.try_get(3)? })
+    };
+    rows.iter().map(standby).collect()
 }
 
 /// Reads [`COLUMNS`].

@@ -7,7 +7,8 @@ use super::*;
 
 #[test]
 fn the_page_shows_the_gateways_and_drains_one() {
-    let Some((_server, url)) = database() else { return };
+    let Some((server, url)) = database() else { return };
+    let _standby = server.standby();
     let model = model();
     let machines = [Machine::new("one", &url, &model), Machine::new("two", &url, &model)];
     let [first, second] = machines.each_ref().map(Machine::start);
@@ -31,7 +32,8 @@ fn the_page_shows_the_gateways_and_drains_one() {
 
 #[test]
 fn a_gateway_shows_and_drains_the_cluster_for_its_owner_only() {
-    let Some((_server, url)) = database() else { return };
+    let Some((server, url)) = database() else { return };
+    let _standby = server.standby();
     let model = model();
     let machines = [Machine::new("one", &url, &model), Machine::new("two", &url, &model)];
     let [first, second] = machines.each_ref().map(Machine::start);
@@ -43,6 +45,13 @@ fn a_gateway_shows_and_drains_the_cluster_for_its_owner_only() {
     for key in ["database", "tenant", "tenants", "configsDiffer", "openMessages", "leaseMs"] {
         assert_eq!(state[key], of_command[key], "{key}");
     }
+    until("the standby is listed", || {
+        let state = first.client.get("/api/cluster").unwrap().1;
+        let standbys = state["standbys"].as_array().unwrap();
+        standbys.len() == 1 && standbys[0]["sync"] == "sync" && standbys[0]["lagBytes"].is_i64()
+    });
+    let shown = machines[1].run(&["cluster", "status"]).stdout();
+    assert!(shown.contains("walreceiver (sync), "), "{shown}");
     let drain = |client: &Client, node: &str| {
         client.post("/api/cluster/drain", &json!({"node": node})).unwrap()
     };

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use myclaw_cluster::{Cluster, NodeState, Nodes, PostgresStore, as_store};
+use myclaw_cluster::{Cluster, NodeState, Nodes, PostgresStore, Standby, as_store};
 use myclaw_delivery::ledger::waiting;
 use myclaw_front::exit::CliError;
 use myclaw_front::print::{Printer, columns, note};
@@ -34,6 +34,8 @@ struct ClusterState {
     /// A node that gives no sign for longer than this has lost what it held.
     lease_ms: u64,
     nodes: Vec<NodeState>,
+    /// The servers that follow the database; `null` where it does not say.
+    standbys: Option<Vec<Standby>>,
     configs_differ: bool,
     open_messages: usize,
     oldest_open_ms: Option<u64>,
@@ -75,6 +77,7 @@ impl View {
             tenants: self.store.tenants().await.map_err(|error| error.to_string())?,
             lease_ms: u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX),
             nodes: self.nodes().all().await.map_err(|error| error.to_string())?,
+            standbys: self.store.standbys().await,
             configs_differ: false,
             open_messages: waiting.count,
             oldest_open_ms: waiting.oldest_ms,
@@ -98,6 +101,16 @@ impl ClusterView for View {
     }
 }
 
+fn standby_in_words(standby: &Standby) -> String {
+    let Standby { name, sync, lag_bytes, lag_ms } = standby;
+    let Some(bytes) = lag_bytes else {
+        return "one whose state the user of the address may not see (GRANT pg_monitor TO it)"
+            .to_owned();
+    };
+    let time = lag_ms.map(|lag| format!(", {lag} ms")).unwrap_or_default();
+    format!("{name} ({sync}), {bytes} bytes behind{time}")
+}
+
 pub(super) fn show(as_json: bool) -> Result<(), CliError> {
     let cluster = opened()?;
     let asking = async {
@@ -118,6 +131,8 @@ pub(super) fn show(as_json: bool) -> Result<(), CliError> {
         format!("database    {}", state.database),
         format!("waiting     {} messages without an answer{oldest}", state.open_messages),
     ])?;
+    let standbys = state.standbys.iter().flatten().map(standby_in_words);
+    printer.safe_lines(standbys.map(|words| format!("standby     {words}")))?;
     if state.tenants.len() > 1 {
         printer.safe_lines([format!("tenants     {}", state.tenants.join(", "))])?;
     }
