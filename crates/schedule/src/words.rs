@@ -111,6 +111,13 @@ impl Reader<'_> {
             };
             span = span.checked_add((more, self.now.date())).ok()?;
         }
+        let begin = words.position();
+        if unit >= Unit::Day
+            && let Some(time) = time(words, None)
+        {
+            return self.local(self.now.date().checked_add(span).ok()?, time);
+        }
+        words.back_to(begin);
         Self::at(&self.now.checked_add(span).ok()?)
     }
 
@@ -128,6 +135,23 @@ impl Reader<'_> {
         {
             month_ends(words)?;
             return self.cron(words, &format!("* * {}{nth}", cron_day(day)), None);
+        }
+        words.back_to(begin);
+        if words.take("other") {
+            return self.every_other(words);
+        }
+        if words.take("year") {
+            words.take("on");
+            return self.yearly(words);
+        }
+        if let Some(yearly) = self.yearly(words) {
+            return Some(yearly);
+        }
+        words.back_to(begin);
+        if let Some(day) = words.day_of_month()
+            && month_ends(words).is_some()
+        {
+            return self.cron(words, &format!("{day} * *"), None);
         }
         words.back_to(begin);
         let (count, unit) = words.counted()?;
@@ -153,6 +177,37 @@ impl Reader<'_> {
                 self.interval(unit.times(count)?, time)
             }
         }
+    }
+
+    /// After `every other`.
+    fn every_other(&self, words: &mut Sentence) -> Option<Schedule> {
+        if let Some(day) = weekday(words) {
+            let time = time(words, None).unwrap_or(DEFAULT);
+            let date = next_weekday(self.now.date(), day)?;
+            let zone = self.now.time_zone().clone();
+            let first = date.to_datetime(time).to_zoned(zone).ok()?;
+            return Self::every(Span::new().weeks(2), &first);
+        }
+        let (count, unit) = words.counted()?;
+        let time = if unit >= Unit::Day { time(words, None) } else { None };
+        let is_one = count == 1 && unit != Unit::Month;
+        is_one.then(|| self.interval(unit.times(2)?, time)).flatten()
+    }
+
+    /// `1 May`, `the first of May`, `December 24`: each year.
+    fn yearly(&self, words: &mut Sentence) -> Option<Schedule> {
+        words.take("the");
+        let date = match month(words) {
+            Some(month) => (words.day_of_month()?, month),
+            None => {
+                let day = words.day_of_month()?;
+                words.take("of");
+                (day, month(words)?)
+            }
+        };
+        // In a leap year each day is there.
+        Date::new(2_024, date.1, date.0).ok()?;
+        self.cron(words, &format!("{} {} *", date.0, date.1), None)
     }
 
     /// After `on the`: a day of each month, or of this or the next one.
@@ -200,6 +255,9 @@ impl Reader<'_> {
         }
         if words.take("tomorrow") {
             return self.on(tomorrow, words);
+        }
+        if let Some(date) = words.date() {
+            return self.on(date, words);
         }
         let begin = words.position();
         let is_next = words.take("next");
@@ -285,7 +343,11 @@ impl Reader<'_> {
                 if today > *self.now { today } else { today.tomorrow().ok()? }
             }
         };
-        let total = every.total((jiff::Unit::Millisecond, self.now.date())).ok()?;
+        Self::every(every, &begin)
+    }
+
+    fn every(every: Span, begin: &Zoned) -> Option<Schedule> {
+        let total = every.total((jiff::Unit::Millisecond, begin.date())).ok()?;
         let anchor_ms = milliseconds(begin.timestamp());
         Some(Schedule::Every { every_ms: total as u64, anchor_ms })
     }

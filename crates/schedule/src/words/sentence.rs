@@ -1,6 +1,7 @@
 //! The words of a sentence, read from the first to the last.
 
 use jiff::Span;
+use jiff::civil::Date;
 
 /// Numbers as words.
 const NUMBERS: [(&str, i64); 19] = [
@@ -24,6 +25,9 @@ const NUMBERS: [(&str, i64); 19] = [
     ("forty-five", 45),
     ("ninety", 90),
 ];
+/// Days of a month as words, from the first on.
+const ORDINALS: [&str; 10] =
+    ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
 /// Most of a unit: ten years of seconds are refused by the schedule, not here.
 const MOST: i64 = 1_000_000;
 
@@ -157,14 +161,25 @@ impl Sentence {
         unit.times(count)
     }
 
-    /// `15`, `15th`.
+    /// `15`, `15th`, `first`.
     pub(super) fn day_of_month(&mut self) -> Option<i8> {
         let word = self.peek()?;
+        if let Some(day) = ORDINALS.iter().position(|name| *name == word) {
+            self.skip();
+            return i8::try_from(day + 1).ok();
+        }
         let digits = word.trim_end_matches(|end: char| end.is_ascii_alphabetic());
         let is_day = matches!(&word[digits.len()..], "" | "st" | "nd" | "rd" | "th");
         let day = whole(digits).filter(|day| is_day && (1..=31).contains(day))?;
         self.skip();
         i8::try_from(day).ok()
+    }
+
+    /// `2026-12-24`.
+    pub(super) fn date(&mut self) -> Option<Date> {
+        let date = self.peek().filter(|word| word.len() == 10)?.parse().ok()?;
+        self.skip();
+        Some(date)
     }
 
     pub(super) fn year(&mut self) -> Option<i16> {
