@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { createDecipheriv, createECDH, createPublicKey, hkdfSync, randomBytes, verify } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -1033,6 +1033,70 @@ const scenarios = {
     for (const [path, status] of [["/mermaid.js", 200], ["/app.js", 403], ["/api/status", 403]]) {
       assert.equal((await fetch(GATEWAY + path, { headers: { origin: "null" } })).status, status, path);
     }
+  },
+
+  /** A goal is worked on from the page, which rests while the goal is looked at; commands of the gateway are obeyed. */
+  async goals() {
+    const page = await open();
+    await signIn(page);
+    await ready(page);
+    await say(page, "/goal !");
+    await messages(page).getByText("needs a condition").waitFor();
+    await holds(page.getByRole("textbox", { name: "Message" }), "/goal !");
+    await say(page, "/goal !touch looking; while [ ! -e go ]; do sleep 0.02; done");
+    await eventually("the look", async () => existsSync(join(process.env.WORKSPACE, "looking")));
+    // Who has watched, and who comes while the goal is looked at, see a session at rest.
+    const later = await open();
+    await signIn(later);
+    await ready(later);
+    for (const one of [page, later]) {
+      await messages(one).getByText("Good morning.").waitFor();
+      await idle(one);
+      assert.equal(await one.getByRole("img", { name: "works" }).count(), 0);
+    }
+    await say(later, "/goal");
+    await messages(later).getByText("(at work, 19 turns left").waitFor();
+    writeFileSync(join(process.env.WORKSPACE, "go"), "");
+    for (const one of [page, later]) await messages(one).getByText("the goal is reached").waitFor();
+    await say(page, "/goal");
+    await messages(page).getByText("there is no goal").waitFor();
+    await check(page, "goals");
+    await say(page, "/context");
+    await messages(page).getByText("tokens").first().waitFor();
+    // Back before the message, which stands in the editor of the session that goes on.
+    await say(page, "hello");
+    await messages(page).getByText("Good morning.").nth(1).waitFor();
+    await idle(page);
+    await say(page, "/rewind");
+    await messages(page).getByText("/rewind NUMBER goes back").waitFor();
+    await say(page, "/rewind 1");
+    await page.locator('h1[title="main"]').waitFor({ state: "detached" });
+    await holds(page.getByRole("textbox", { name: "Message" }), "hello");
+    assert.deepEqual(page.foreign, []);
+  },
+
+  /** IRC, XMPP and e-mail are added with what a server of one's own needs, which is not at the usual port. */
+  async "own-servers"() {
+    const page = await open();
+    await signIn(page, TOKEN, "/#/channels");
+    const adding = page.getByRole("region", { name: "Add a channel" });
+    for (const [kind, { values, secrets, found }] of Object.entries(JSON.parse(process.env.CHANNELS))) {
+      await adding.getByRole("combobox", { name: "Channel" }).selectOption(kind);
+      const field = (key) => adding.getByLabel(new RegExp(`^${key.replace(".", "\\.")} `));
+      for (const [key, value] of Object.entries({ ...values, ...secrets })) await field(key).fill(value);
+      await adding.getByRole("button", { name: "Try and keep" }).click();
+      await adding.getByRole("status").getByText(`It works: ${found}`).waitFor();
+      const card = page.getByRole("article", { name: `${kind} default` });
+      await card.getByText("working").waitFor();
+      // What is no text comes back as what was written.
+      await card.getByRole("button", { name: "Repair" }).click();
+      const repair = card.getByRole("form", { name: `Repair ${kind} default` });
+      for (const [key, value] of Object.entries(values)) await holds(repair.getByLabel(new RegExp(`^${key.replace(".", "\\.")} `)), value);
+      await repair.getByRole("button", { name: "Try and keep" }).click();
+      await repair.waitFor({ state: "detached" });
+    }
+    await check(page, "own-servers");
+    assert.deepEqual(page.foreign, []);
   },
 
   /** The commands of the owner are offered after a slash, and become messages. */

@@ -17,6 +17,8 @@ use myclaw_front::print::{Printer, columns};
 use myclaw_front::runtime;
 use setup::Mode;
 
+pub(super) use setup::linked_account;
+
 /// What is printed if there are no channels.
 const NONE: &str = "no channels; `myclaw channels add telegram` adds one";
 

@@ -37,8 +37,8 @@ pub(super) enum Encryption {
 pub(super) struct Mail {
     dovecot: RunningChild,
     _smtp: RunningChild,
-    imap_port: u16,
-    smtp_port: u16,
+    pub(super) imap_port: u16,
+    pub(super) smtp_port: u16,
     encryption: Encryption,
     directory: tempfile::TempDir,
     next: AtomicU64,

@@ -18,7 +18,7 @@ const DEFAULT_KILLS: u64 = 4;
 /// A server that ends with this value.
 pub(super) struct Ngircd {
     child: RunningChild,
-    port: u16,
+    pub(super) port: u16,
     tls_port: u16,
     home: TempHome,
 }
@@ -26,11 +26,20 @@ pub(super) struct Ngircd {
 impl Ngircd {
     /// A server that reads at once whatever comes.
     pub(super) fn start() -> Option<Self> {
-        Self::start_with_penalty(0)
+        Self::start_with(&format!("Password = {SECRET}\n"), 0)
+    }
+
+    /// The same without a password.
+    pub(super) fn start_open() -> Option<Self> {
+        Self::start_with("", 0)
     }
 
     /// A server that reads nothing of somebody for at most `seconds` after each line, as servers do by default.
     fn start_with_penalty(seconds: u8) -> Option<Self> {
+        Self::start_with(&format!("Password = {SECRET}\n"), seconds)
+    }
+
+    fn start_with(password: &str, seconds: u8) -> Option<Self> {
         if !std::path::Path::new("/usr/sbin/ngircd").exists() {
             myclaw_testkit::skip_without("ngIRCd is not installed; scripts/test installs it");
             return None;
@@ -42,7 +51,7 @@ impl Ngircd {
             "ngircd.conf",
             format!(
                 "[Global]\nName = irc.example.org\nAdminInfo1 = x\nInfo = x\nListen = 127.0.0.1\nPorts = {port}\n\
-                 MotdPhrase = hi\nPassword = {SECRET}\n[Options]\nDNS = no\nIdent = no\nPAM = no\n\
+                 MotdPhrase = hi\n{password}[Options]\nDNS = no\nIdent = no\nPAM = no\n\
                  [Limits]\nMaxConnectionsIP = 0\nMaxNickLength = 20\nMaxPenaltyTime = {seconds}\n\
                  [SSL]\nCertFile = {root}/server.pem\nKeyFile = {root}/server.key\nPorts = {tls_port}\n"
             ),

@@ -221,6 +221,64 @@ fn webhooks_and_sockets_have_no_vendor_and_are_removed_too() {
     }
 }
 
+/// The page itself, in a browser.
+#[test]
+fn the_page_adds_servers_of_ones_own() {
+    let variable = |name: &str| std::env::var_os(name);
+    let (Some(playwright), Some(axe)) = (variable("MYCLAW_PLAYWRIGHT"), variable("MYCLAW_AXE"))
+    else {
+        myclaw_testkit::skip_without(
+            "MYCLAW_PLAYWRIGHT or MYCLAW_AXE is not set; scripts/test sets them",
+        );
+        return;
+    };
+    let (Some(irc), Some(xmpp), Some(mail)) = (
+        super::irc::Ngircd::start_open(),
+        super::xmpp::Prosody::start(super::xmpp::Encryption::None),
+        super::email::Mail::start(super::email::Encryption::None),
+    ) else {
+        return;
+    };
+    let bench = Bench::new(answering("fine"));
+    bench.configure(|config| config["channels"] = json!({}));
+    let gateway = bench.start();
+    let text = |port: u16| port.to_string();
+    let channels = json!({
+        "irc": {
+            "values": {"host": "127.0.0.1", "nick": "claw", "port": text(irc.port), "tls": "false"},
+            "secrets": {},
+            "found": "claw at 127.0.0.1:",
+        },
+        "xmpp": {
+            "values": {
+                "address": "claw@localhost", "host": "127.0.0.1", "port": text(xmpp.port), "security": "none",
+            },
+            "secrets": {"password": SECRET},
+            "found": "claw@localhost at 127.0.0.1:",
+        },
+        "email": {
+            "values": {
+                "address": "claw@example.org", "user": "claw", "authservId": "mx.example.org",
+                "imap.host": "localhost", "imap.port": text(mail.imap_port), "imap.security": "none",
+                "smtp.host": "localhost", "smtp.port": text(mail.smtp_port), "smtp.security": "none",
+            },
+            "secrets": {"password": SECRET},
+            "found": "claw@example.org at localhost:",
+        },
+    });
+    let script =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/third-party/web-ui.mjs");
+    let mut command = std::process::Command::new("node");
+    command.arg(script).arg("own-servers").env("PLAYWRIGHT", playwright).env("AXE", axe);
+    command.env("GATEWAY", format!("http://127.0.0.1:{}", bench.port));
+    command.env("TOKEN", &gateway.client.token).env("CHANNELS", channels.to_string());
+    let output = RunningChild::spawn(&mut command).wait(Duration::from_secs(240));
+    output.assert_code(0);
+    let config = std::fs::read_to_string(bench.home.config_path()).unwrap();
+    assert!(!config.contains(SECRET) && config.contains(&text(irc.port)), "{config}");
+    gateway.stop();
+}
+
 impl Bench {
     /// What `channels probe` says of the only channel.
     fn probed(&self, channel: &str) -> String {

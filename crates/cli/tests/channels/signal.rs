@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use myclaw_testkit::{Random, SignalFault, SignalServer, number_from};
+use myclaw_testkit::{Random, SignalFault, SignalServer, Terminal, number_from};
 
 use super::*;
 
@@ -293,6 +293,52 @@ fn a_phone_is_linked_by_a_code_in_the_terminal() {
     let mut command = home.command(env!("CARGO_BIN_EXE_myclaw"));
     let probed = RunningChild::spawn(command.args(["channels", "probe", "signal"])).wait(PATIENCE);
     probed.assert_code(0);
+}
+
+#[test]
+fn the_first_set_up_links_a_phone() {
+    let server = SignalServer::start_without_account();
+    let bench = Bench::new(echoing());
+    bench.configure(|config| config["channels"] = json!({}));
+    let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    command.args(["onboard", "--channel", "signal", "--channel-url", &server.url()]);
+    let mut terminal = Terminal::spawn_sized(&command, 200, 60);
+    terminal.expect("Keep it?");
+    terminal.send("y\r");
+    terminal.expect("Directory in which it works");
+    terminal.send("\r");
+    // A code that nobody takes does not end the wizard.
+    terminal.expect("press Enter to link a phone");
+    terminal.send("\r");
+    server.scan(&server.wait_for_address(0), &json!({"error": "The user +49151 already exists"}));
+    terminal.expect("signal cannot be used: ");
+    terminal.expect("Try the channel again?");
+    terminal.send("\r");
+    terminal.expect("press Enter to link a phone");
+    terminal.send("\r");
+    let address = server.wait_for_address(1);
+    server.scan(&address, &json!({"number": server.account(), "aci": "a"}));
+    terminal.expect("linked to +4915112345678");
+    terminal.expect("channel     signal: ");
+    terminal.expect("Start the gateway with your session");
+    terminal.send("\r");
+    terminal.expect("myclaw gateway");
+    assert!(terminal.wait().success());
+    let written = std::fs::read_to_string(bench.home.config_path()).unwrap();
+    for text in [server.account(), &server.url()] {
+        assert!(written.contains(text), "{text}: {written}");
+    }
+    // Without a person there is nobody with a phone.
+    let other = Bench::new(echoing());
+    other.configure(|config| config["channels"] = json!({}));
+    let options = ["--channel-url", &server.url()];
+    let refused = other.onboard("signal", &Told { options: &options, ..Told::default() });
+    refused.assert_code(2);
+    assert!(
+        refused.stderr().contains("leave --yes out, to scan a QR code"),
+        "{}",
+        refused.stderr()
+    );
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(super) struct Prosody {
     child: RunningChild,
     home: TempHome,
     python: PathBuf,
-    port: u16,
+    pub(super) port: u16,
     files_port: u16,
     encryption: Encryption,
 }

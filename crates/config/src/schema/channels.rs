@@ -102,6 +102,7 @@ mod xmpp;
 pub(crate) use checks::is_everybody;
 pub use declaration::{
     ChannelAccounts, ChannelDeclaration, ChannelField, ChannelOption, ChannelPeople, ChannelSecret,
+    plain_value,
 };
 pub use matrix::*;
 pub use phone::*;

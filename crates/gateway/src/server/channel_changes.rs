@@ -98,7 +98,11 @@ async fn kinds(State(server): State<Arc<Server>>) -> Result<Json<Value>, Gateway
         let own = draft.place().find(&values).cloned().unwrap_or_default();
         let at = |key: &str| own.pointer(&format!("/{}", key.replace('.', "/")));
         let known = draft.declaration().fields.iter().filter_map(|field| {
-            let text = at(field.key)?.as_str().filter(|text| *text != MASKED)?;
+            let text = match at(field.key)? {
+                Value::String(text) if text == MASKED => return None,
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
             Some((field.key.to_owned(), json!(text)))
         });
         let known: serde_json::Map<String, Value> = known.collect();
@@ -330,7 +334,7 @@ fn drafted(
     }
     for field in declaration.fields {
         match (given(field.key), field.what) {
-            (Some(text), _) => draft.set(field.key, json!(text)),
+            (Some(text), _) => draft.set(field.key, field.value(text)),
             (None, Some(what)) if kind == DraftKind::Add => {
                 return Err(ChangeRefusal::field(field.key, format!("it is missing: {what}")));
             }

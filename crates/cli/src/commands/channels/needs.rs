@@ -27,6 +27,7 @@ pub(super) fn option(option: ChannelOption) -> &'static str {
         ChannelOption::Id => "--id",
         ChannelOption::Host => "--host",
         ChannelOption::Nick => "--nick",
+        ChannelOption::None => "the config",
     }
 }
 
@@ -41,6 +42,7 @@ pub(super) fn given(option: ChannelOption, args: &AddChannelArgs) -> Option<&Str
         ChannelOption::Id => &args.id,
         ChannelOption::Host => &args.host,
         ChannelOption::Nick => &args.nick,
+        ChannelOption::None => return None,
     };
     given.as_ref()
 }

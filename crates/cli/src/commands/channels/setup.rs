@@ -68,20 +68,31 @@ pub(super) fn add(args: &AddChannelArgs) -> Result<(), CliError> {
     printer.finish()
 }
 
-/// Shows what a phone scans, and waits for its account.
+/// Links the account of a phone.
 fn link(args: &AddChannelArgs, draft: &mut ChannelDraft) -> Result<(), CliError> {
-    let key = args.channel.declaration.fields.iter().find(|field| field.is_linked);
-    let channel = args.channel.name;
-    let failed = |why: String| {
+    let (channel, fields) = (args.channel.name, args.channel.declaration.fields);
+    let Some(key) = fields.iter().find(|field| field.is_linked) else {
+        return Err(CliError::usage(format!("--link has no meaning for {channel}")));
+    };
+    let account = linked_account(channel, args.url.as_deref())?.map_err(|why| {
         let why = format!("{channel} is not linked: {why}. Nothing was written");
         CliError::failure_of_class("channel", why)
-    };
-    let account = runtime::block_on(async {
-        let begun = DeviceLink::begin(channel, args.url.as_deref()).await;
-        let (Some(begun), Some(key)) = (begun, key) else {
-            return Err(CliError::usage(format!("--link has no meaning for {channel}")));
+    })?;
+    draft.set(key.key, json!(account));
+    Ok(())
+}
+
+/// Shows what a phone scans, and waits for its account; why there is none otherwise.
+pub(in crate::commands) fn linked_account(
+    channel: &str,
+    url: Option<&str>,
+) -> Result<Result<String, String>, CliError> {
+    runtime::block_on(async {
+        let begun = match DeviceLink::begin(channel, url).await {
+            Some(Ok(begun)) => begun,
+            Some(Err(why)) => return Ok(Err(why)),
+            None => return Ok(Err("it has no phone that could scan a code".to_owned())),
         };
-        let begun = begun.map_err(failed)?;
         let code = begun.code().map_err(|error| CliError::failure(error.to_string()))?;
         let mut printer = Printer::stdout();
         printer.safe_lines(drawn(&code.iter().map(String::as_str).collect::<Vec<_>>()))?;
@@ -90,13 +101,12 @@ fn link(args: &AddChannelArgs, draft: &mut ChannelDraft) -> Result<(), CliError>
         note(
             "scan the code with the app on the phone: Settings, Linked devices, Link new device; it is valid for a short time",
         );
-        let account = begun.finish().await.map_err(failed)?;
-        Ok((key.key, account))
-    })?;
-    let (key, account) = account?;
-    note(format_args!("linked to {account}"));
-    draft.set(key, json!(account));
-    Ok(())
+        let account = begun.finish().await;
+        if let Ok(account) = &account {
+            note(format_args!("linked to {account}"));
+        }
+        Ok(account)
+    })?
 }
 
 pub(super) fn remove(channel: &str, account: &str, mode: Mode) -> Result<(), CliError> {

@@ -3,15 +3,16 @@
 use myclaw_agent::{AgentError, ConfigWriteError, Home};
 use myclaw_config::{
     ChannelAccounts, ChannelField, ChannelOption, ChannelSecret, ConfigFile, DEFAULT_ACCOUNT,
-    SecretString, is_secret_key,
+    SecretString, is_secret_key, plain_value,
 };
 use myclaw_gateway::{ChannelDraft, ChannelDraftError, DraftKind, Probed};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::asking::{Asker, Default};
 use super::{say, warn};
 use crate::args::{ChannelKind, OnboardArgs};
 use crate::commands::auth::checked_key;
+use crate::commands::channels::linked_account;
 use myclaw_front::exit::{CliError, Exit};
 use myclaw_front::home::find_home;
 use myclaw_front::runtime;
@@ -91,9 +92,17 @@ fn add(kind: ChannelKind, args: &OnboardArgs, asker: &Asker) -> Result<Outcome, 
         )));
     }
     set_given(args, &home, kind, &mut draft)?;
-    for field in declaration.fields {
+    for field in declaration.fields.iter().filter(|field| !field.is_linked) {
         if !draft.has(field.key) {
             set_asked(args, asker, field, &mut draft)?;
+        }
+    }
+    // A link needs the others.
+    for field in declaration.fields.iter().filter(|field| field.is_linked) {
+        if !draft.has(field.key)
+            && let Some(why) = set_linked(kind, asker, field, &mut draft)?
+        {
+            return Ok(Outcome::Refused(why));
         }
     }
     for (number, ChannelSecret { key, usual, whence }) in declaration.secrets.iter().enumerate() {
@@ -160,12 +169,9 @@ fn set_given(
             draft.keep_secret(key, variable, checked_key(text)?);
             continue;
         }
-        // What a channel needs is text, such as the id of a number. Other numbers, `true` and `false` are what they
-        // look like.
-        let is_text = declaration.fields.iter().any(|field| field.key == key);
-        let read = serde_json::from_str(text).ok().filter(|_| !is_text);
-        let read = read.filter(|read: &Value| read.is_number() || read.is_boolean());
-        draft.set(key, read.unwrap_or_else(|| json!(text)));
+        let known = declaration.fields.iter().find(|field| field.key == key);
+        // What it does not know is what it looks like.
+        draft.set(key, known.map_or_else(|| plain_value(text), |field| field.value(text)));
     }
     Ok(())
 }
@@ -206,6 +212,37 @@ fn set_asked(
     }
     draft.set(field.key, json!(answer));
     Ok(())
+}
+
+/// Sets what is answered, or the account of the phone that scans a code. Says why it is not linked.
+fn set_linked(
+    ChannelKind { name, declaration }: ChannelKind,
+    asker: &Asker,
+    field: &ChannelField,
+    draft: &mut ChannelDraft,
+) -> Result<Option<String>, CliError> {
+    let Some(what) = field.what else { return Ok(None) };
+    let question = format!("Give {what}, or press Enter to link a phone with a QR code");
+    let answer = asker.ask(&question, "")?;
+    if !answer.is_empty() {
+        draft.set(field.key, json!(answer));
+        return Ok(None);
+    }
+    if asker.is_quiet() {
+        return Err(CliError::usage(format!(
+            "--channel-set {}=… is missing: {what}; or leave --yes out, to scan a QR code",
+            field.key
+        )));
+    }
+    let url = declaration.fields.iter().find(|field| field.given == ChannelOption::Url);
+    let url = url.and_then(|url| draft.value()[url.key].as_str().map(str::to_owned));
+    Ok(match linked_account(name, url.as_deref())? {
+        Ok(account) => {
+            draft.set(field.key, json!(account));
+            None
+        }
+        Err(why) => Some(why),
+    })
 }
 
 fn is_in(home: &Home, variable: &str) -> bool {

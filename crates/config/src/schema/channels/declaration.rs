@@ -1,5 +1,7 @@
 //! What the program knows of a channel before anybody has set it up.
 
+use serde_json::Value;
+
 use super::DEFAULT_ACCOUNT;
 use crate::config_path::ConfigPath;
 
@@ -60,6 +62,22 @@ pub struct ChannelField {
     pub what: Option<&'static str>,
     /// Whether a phone that is linked gives it too.
     pub is_linked: bool,
+    /// Whether it is text, whatever it looks like. Others may be a number, `true` or `false`.
+    pub is_text: bool,
+}
+
+impl ChannelField {
+    /// The value that a text stands for.
+    pub fn value(&self, text: &str) -> Value {
+        if self.is_text { Value::from(text) } else { plain_value(text) }
+    }
+}
+
+/// A number, `true` or `false` if a text looks like one, else the text.
+pub fn plain_value(text: &str) -> Value {
+    let read = serde_json::from_str(text).ok();
+    let read = read.filter(|read: &Value| read.is_number() || read.is_boolean());
+    read.unwrap_or_else(|| Value::from(text))
 }
 
 /// A secret.
@@ -123,6 +141,8 @@ pub enum ChannelOption {
     Id,
     Host,
     Nick,
+    /// None: it is for servers that are not as usual, and stands in the config and on the page.
+    None,
 }
 
 /// The account's own address.
@@ -136,7 +156,7 @@ pub(super) const fn field(
     given: ChannelOption,
     what: &'static str,
 ) -> ChannelField {
-    ChannelField { key, given, what: Some(what), is_linked: false }
+    ChannelField { key, given, what: Some(what), is_linked: false, is_text: true }
 }
 
 pub(super) const fn linked(
@@ -148,7 +168,7 @@ pub(super) const fn linked(
 }
 
 pub(super) const fn optional(key: &'static str, given: ChannelOption) -> ChannelField {
-    ChannelField { key, given, what: None, is_linked: false }
+    ChannelField { key, given, what: None, is_linked: false, is_text: true }
 }
 
 pub(super) const fn secret(
@@ -167,4 +187,9 @@ pub(super) const fn chats(proof: &'static str) -> ChannelPeople {
 /// People whose ids are numbers. Names change hands, and a group has many administrators without a name.
 pub(super) const fn numbered(proof: &'static str) -> ChannelPeople {
     ChannelPeople::Chats { proof, is_proof: |id| id.bytes().all(|byte| byte.is_ascii_digit()) }
+}
+
+/// How a server is reached that is not as usual.
+pub(super) const fn unusual(key: &'static str) -> ChannelField {
+    ChannelField { is_text: false, ..optional(key, ChannelOption::None) }
 }

@@ -10,7 +10,8 @@ use super::super::policy::ToolRules;
 use super::super::values::{self, ChatId, NonBlankText};
 use super::checks::is_of_this_machine;
 use super::declaration::{
-    ADDRESS, ChannelAccounts, ChannelDeclaration, ChannelOption, ChannelPeople, field, secret,
+    ADDRESS, ChannelAccounts, ChannelDeclaration, ChannelOption, ChannelPeople, field, optional,
+    secret, unusual,
 };
 use super::{
     ChannelConfig, ChatRules, DmPolicy, GroupConfig, GroupPolicy, UncertainDelivery,
@@ -218,6 +219,11 @@ impl ChannelConfig for EmailConfig {
                         ChannelOption::AuthservId,
                         "the first word of the field Authentication-Results in the mails that it receives (docs/channels/email.md)",
                     ),
+                    optional("user", ChannelOption::None),
+                    unusual("imap.port"),
+                    unusual("imap.security"),
+                    unusual("smtp.port"),
+                    unusual("smtp.security"),
                 ],
                 secrets: &[secret(
                     "password",

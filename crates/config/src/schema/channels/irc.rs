@@ -10,7 +10,7 @@ use super::super::policy::ToolRules;
 use super::super::values::{self, ChatId, NonBlankText};
 use super::checks::{check_groups, is_of_this_machine};
 use super::declaration::{
-    ChannelAccounts, ChannelDeclaration, ChannelOption, ChannelPeople, field,
+    ChannelAccounts, ChannelDeclaration, ChannelOption, ChannelPeople, field, unusual,
 };
 use super::{
     ChannelConfig, ChatRules, DmPolicy, GroupConfig, GroupPolicy, UncertainDelivery,
@@ -123,6 +123,8 @@ impl ChannelConfig for IrcConfig {
                 fields: &[
                     field("host", ChannelOption::Host, "the server, such as irc.example.org"),
                     field("nick", ChannelOption::Nick, "the nickname"),
+                    unusual("port"),
+                    unusual("tls"),
                 ],
                 secrets: &[],
             }

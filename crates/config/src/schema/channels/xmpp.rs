@@ -10,7 +10,7 @@ use super::super::policy::ToolRules;
 use super::super::values::{self, ChatId, NonBlankText};
 use super::checks::{check_groups, is_of_this_machine};
 use super::declaration::{
-    ADDRESS, ChannelAccounts, ChannelDeclaration, ChannelOption, chats, optional, secret,
+    ADDRESS, ChannelAccounts, ChannelDeclaration, ChannelOption, chats, optional, secret, unusual,
 };
 use super::{
     ChannelConfig, ChatRules, ConnectionSecurity, DmPolicy, GroupConfig, GroupPolicy,
@@ -90,6 +90,8 @@ impl ChannelConfig for XmppConfig {
                     ADDRESS,
                     optional("host", ChannelOption::Host),
                     optional("nick", ChannelOption::Nick),
+                    unusual("port"),
+                    unusual("security"),
                 ],
                 secrets: &[secret(
                     "password",
