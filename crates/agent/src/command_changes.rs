@@ -1,7 +1,7 @@
 //! Commands of a session are undone as the changes of file tools are: what they changed is recorded when they end.
 //!
 //! A call that runs commands, or sub-agents, is between two looks at the files. What is different is recorded in the turn of the
-//! call. While a background job of the session runs, the looks of a turn follow each other without a gap. What a killed process
+//! call; a command that policy knows to change no file needs no look. While a background job of the session runs, the looks of a turn follow each other without a gap. What a killed process
 //! has not recorded is noted next to the session, and recorded before the next command or undo.
 //!
 //! In sandboxed sessions nothing is recorded: git would read for this process what others can change at every moment.
@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    Hook, HookError, PreparedCall, RunError, RunResult, ToolContext, ToolKind, ToolOutput, TurnId,
+    CallEffect, Hook, HookError, PreparedCall, RunError, RunResult, ToolContext, ToolKind,
+    ToolOutput, TurnId,
 };
 use myclaw_files::now_ms;
-use myclaw_policy::SandboxScope;
+use myclaw_policy::{SandboxScope, changes_no_file};
 use myclaw_tools::{forget_command, note_command, noted_command, record_command};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -130,8 +131,20 @@ impl SessionConfig {
 }
 
 impl CommandChanges {
+    /// Whether a call may change files. One that runs nothing but commands that are known to read needs no look.
     fn is_meant(call: &PreparedCall) -> bool {
-        matches!(call.declaration.kind, ToolKind::Run | ToolKind::Attend) || call.tool_name == SPAWN
+        let reads = |effect: &CallEffect| {
+            let line = match effect {
+                CallEffect::Run(line) => line,
+                _ => return false,
+            };
+            // A variable can change what a name starts.
+            line.environment.is_empty() && changes_no_file(&line.command)
+        };
+        let effects = &call.subject.effects;
+        let only_reads = !effects.is_empty() && effects.iter().all(reads);
+        let may_run = matches!(call.declaration.kind, ToolKind::Run | ToolKind::Attend);
+        (may_run && !only_reads) || call.tool_name == SPAWN
     }
 
     async fn begin(&self, state: &mut State, context: &ToolContext) -> Result<(), String> {

@@ -4,7 +4,8 @@
 //! repository, of which nothing is written: no index, no stash, no reference. Attributes of the project count for nothing here, so
 //! no filter runs and contents are kept as they are. What is ignored is left out, as git leaves it out.
 //!
-//! git keeps the state of each file in the index, so a look at files that did not change costs a call of the system for each.
+//! git keeps the state of each file in the index, so a look at files that did not change costs a call of the system for each. What
+//! the index was written as is kept next to it, so this costs one process of git, also the first time in a process.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -23,8 +24,10 @@ use crate::blocking::blocking;
 use crate::git::{Ended, Git};
 
 mod listed;
+mod written;
 
 use listed::{Listed, Wanted};
+use written::Written;
 
 /// Longest time for a command of git here.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -158,6 +161,9 @@ impl Snapshots {
         let (root, wanted) = (self.root.clone(), self.wanted);
         let listed = blocking(move || Listed::of(&root, &names, wanted)).await;
         let Listed { taken, left_out } = listed.map_err(|error| error.message)??;
+        if self.last.is_none() {
+            self.remember().await?;
+        }
         let is_same = taken.is_empty() && left_out == self.left_out;
         let known = self.last.as_ref().filter(|(_, of)| *of == self.stamp());
         if let (true, Some((last, _))) = (is_same, known) {
@@ -174,12 +180,35 @@ impl Snapshots {
         }
         let id = done(self.git(Vec::new(), &["write-tree", "--missing-ok"]).await?)?.text();
         let names = done(self.git(Vec::new(), &["ls-files", "-z"]).await?)?.printed;
-        let root = self.root.clone();
-        let modes = blocking(move || listed::modes(&root, &names)).await;
-        let (usual, modes) = modes.map_err(|error| error.message)?;
-        let tree = Tree { root: self.root.clone(), id, usual, modes };
-        self.last = Some((tree.clone(), self.stamp()));
+        let stamp = self.stamp();
+        let written = Written { stamp, id, left_out: self.left_out.clone(), names };
+        let repository = self.repository.clone();
+        let kept = blocking(move || {
+            // Without it the next process asks git.
+            let _ = written.keep(&repository);
+            written
+        });
+        let tree = self.tree(kept.await.map_err(|error| error.message)?).await?;
+        self.last = Some((tree.clone(), stamp));
         Ok(tree)
+    }
+
+    /// Takes over what an earlier process has written of the index as it is.
+    async fn remember(&mut self) -> Result<(), String> {
+        let (repository, stamp) = (self.repository.clone(), self.stamp());
+        let written = blocking(move || Written::of(&repository, stamp)).await;
+        let Some(written) = written.map_err(|error| error.message)? else { return Ok(()) };
+        self.left_out.clone_from(&written.left_out);
+        self.last = Some((self.tree(written).await?, stamp));
+        Ok(())
+    }
+
+    /// A tree with the permissions of its files, which git does not keep.
+    async fn tree(&self, written: Written) -> Result<Tree, String> {
+        let root = self.root.clone();
+        let with_modes = blocking(move || (listed::modes(&root, &written.names), written.id)).await;
+        let ((usual, modes), id) = with_modes.map_err(|error| error.message)?;
+        Ok(Tree { root: self.root.clone(), id, usual, modes })
     }
 
     fn stamp(&self) -> Stamp {

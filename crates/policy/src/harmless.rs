@@ -50,8 +50,8 @@ use catalog::CATALOG;
 pub(crate) use option::Kind;
 use option::{Found, OptionRule, Reading};
 pub use started::{
-    RepositoryUse, ignores_input, is_launcher, obeyed_files, repository_use, runs_lines,
-    starts_nothing,
+    RepositoryUse, changes_no_file, ignores_input, is_launcher, obeyed_files, repository_use,
+    runs_lines, starts_nothing,
 };
 pub(crate) use writes::{Form, Written, WrittenPath, anything};
 use writes::{Noted, Writes};

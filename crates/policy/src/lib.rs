@@ -31,8 +31,8 @@ pub use exec::{
     RepositoryPrograms, ResolvedProgram, WrittenAs, allowlist_advice,
 };
 pub use harmless::{
-    RepositoryUse, ignores_input, is_launcher, obeyed_files, repository_use, runs_lines,
-    starts_nothing,
+    RepositoryUse, changes_no_file, ignores_input, is_launcher, obeyed_files, repository_use,
+    runs_lines, starts_nothing,
 };
 pub use names::{
     alias_names, canonical_tool_name, group_members, group_names, known_tools, mcp_server_of,

@@ -15,7 +15,7 @@ use myclaw_config::{
 };
 use myclaw_policy::{
     ExecLevel, ExecPolicy, ExecRequest, ExecVerdict, Level, PlaceFacts, RepositoryPrograms,
-    ResolvedProgram, SessionFacts, WrittenAs, starts_programs,
+    ResolvedProgram, SessionFacts, WrittenAs, changes_no_file, starts_programs,
 };
 
 const LINES: &str = include_str!("data/harmless_lines.tsv");
@@ -719,4 +719,40 @@ fn git_asks_before_it_takes_a_tree_with_a_repository_in_it() {
         assert_ne!(verdict(&policy, &machine, &format!("git {command}")), "allowed");
     }
     shown(&policy, &machine, &[("git status", "allowed"), ("git log", "allowed")]);
+}
+
+#[test]
+fn a_line_that_changes_no_file_is_known_as_such() {
+    for line in [
+        "ls -la",
+        "cat a b | grep -n x | sort | head -5",
+        "git status --short && git log --oneline -3",
+        "cd src; rg needle",
+        "time wc -l a",
+        "sed -n 1,5p a",
+    ] {
+        assert!(changes_no_file(line), "{line}");
+    }
+    for line in [
+        "",
+        "rm a",
+        "ls > a",
+        "cat a | tee b",
+        "sort -o a b",
+        "sed -i s/a/b/ a",
+        "find . -delete",
+        "find . -exec rm {} +",
+        "git checkout .",
+        "git log --output=a",
+        "git branch new",
+        "ls $(rm a)",
+        "./ls",
+        "sh -c ls",
+        "cargo test",
+        "ls; unknown-program",
+        "X=1 ls",
+        "timeout 5 rm a",
+    ] {
+        assert!(!changes_no_file(line), "{line}");
+    }
 }

@@ -222,6 +222,35 @@ fn what_commands_changed_in_a_git_project_is_undone_and_made_again() {
 }
 
 #[test]
+fn a_command_that_only_reads_costs_no_look_and_a_later_process_remembers_the_last_one() {
+    let reading =
+        ["ls -l | head -3", "git status --short && git log --oneline", "cd . && cat committed"];
+    let (home, _server) = command_home(&[&reading[..], &["sh -c true", "sh -c true"]].concat());
+    let project = git_project(&home);
+    let (bin, log) = (home.path().join("bin"), home.path().join("git.log"));
+    let found = Command::new("sh").args(["-c", "command -v git"]).output().expect("git");
+    let git = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+    fs::create_dir_all(&bin).expect("a directory");
+    let script = format!("#!/bin/sh\necho \"$*\" >> '{}'\nexec {git} \"$@\"\n", log.display());
+    fs::write(bin.join("git"), script).expect("written");
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).expect("a program");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a path"));
+    let go = || {
+        let mut command = myclaw(&home, &["run", "-s", "work", "go"]);
+        let child = command.current_dir(&project).env("PATH", &path);
+        RunningChild::run(child).assert_code(0);
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        let count = |word: &str| text.lines().filter(|line| line.contains(word)).count();
+        (count("ls-files -z --others"), count("write-tree"))
+    };
+    for command in reading {
+        assert_eq!(go(), (0, 0), "{command}");
+    }
+    assert_eq!(go(), (2, 1));
+    assert_eq!(go(), (4, 1));
+}
+
+#[test]
 fn a_person_goes_back_before_a_command_and_what_they_changed_since_stays() {
     let (home, _server) = command_home(&[DESTROYING]);
     let project = git_project(&home);

@@ -83,3 +83,26 @@ pub fn ignores_input(command: &Command) -> bool {
     }
     description.check(&arguments).is_ok()
 }
+
+/// Whether a line for a shell is known to change no file: it is plain, and so are all of its programs, which are called by their
+/// names. What a repository's config starts is not looked at.
+pub fn changes_no_file(line: &str) -> bool {
+    let Ok(script) = crate::parse(line) else { return false };
+    script.commands.into_iter().all(|command| reads_only(&command.without_time()))
+}
+
+fn reads_only(command: &Command) -> bool {
+    let program = command.program();
+    let Some(description) = description(program).filter(|_| !program.contains('/')) else {
+        return false;
+    };
+    let words = command.arguments();
+    let arguments = open(words);
+    if let Some(Wrapped::Command(index)) = description.wrapped(&arguments) {
+        let words = words.get(index..).unwrap_or_default().to_vec();
+        return !description.own_effects().changes_files && reads_only(&Command { words });
+    }
+    description
+        .check(&arguments)
+        .is_ok_and(|effects| !effects.changes_files && effects.repository <= RepositoryUse::Config)
+}
