@@ -123,7 +123,12 @@ fn changes(args: &ReviewArgs, place: &Path) -> Result<(String, String), CliError
         let diff = git(&["diff", "--no-ext-diff", "--no-textconv", &range, "--"])?;
         return Ok((format!("branch {branch}, compared with where it left {base}"), diff));
     }
-    let mut diff = git(&["diff", "--no-ext-diff", "--no-textconv", "HEAD", "--"])?;
+    // Before the first commit, everything that is tracked is new.
+    let base = match git(&["rev-parse", "--verify", "--quiet", "HEAD"]) {
+        Ok(_) => "HEAD".to_owned(),
+        Err(_) => git(&["hash-object", "-t", "tree", "/dev/null"])?.trim().to_owned(),
+    };
+    let mut diff = git(&["diff", "--no-ext-diff", "--no-textconv", &base, "--"])?;
     let new = git(&["ls-files", "--others", "--exclude-standard"])?;
     if !new.trim().is_empty() {
         diff.push_str(&format!("\nNew files, which are not tracked yet; read them:\n{new}"));

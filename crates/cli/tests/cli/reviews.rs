@@ -60,6 +60,18 @@ fn the_changes_are_reviewed_without_commands_and_nothing_is_kept() {
     assert_eq!(home.transcripts().len(), 0);
 }
 
+#[test]
+fn a_repository_without_a_commit_is_reviewed_as_new() {
+    let (server, home) = serve(Reply::anthropic().text("fine"));
+    let Some(project) = project(&home) else { return };
+    let script = "mkdir new && cd new && git init -q && echo staged > a.txt && git add a.txt && echo x > b.txt";
+    let made = home.command("sh").args(["-c", script]).current_dir(project).status();
+    assert!(made.expect("sh").success());
+    review(&home, &home.path().join("project/new"), &[]).assert_code(0);
+    let said = asked(&server);
+    assert!(said.contains("+staged") && said.contains("b.txt"), "{said}");
+}
+
 /// The config of a repository may be the work of others.
 #[test]
 fn no_program_that_a_repository_names_is_started() {
