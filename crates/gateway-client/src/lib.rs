@@ -40,7 +40,8 @@ pub use running::RunningFile;
 pub use take_up::{Lacking, TakeUp};
 pub use token::{GatewayToken, token_hash};
 pub use tools::{
-    GatewayCalls, GatewayTool, GatewayToolKind, RemoteCall, RemoteTools, aborted, tool_output,
+    GatewayCalls, GatewayTool, GatewayToolKind, RemoteCall, RemoteTools, aborted,
+    note_without_reminders, tool_output,
 };
 
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use myclaw_engine::{
 use myclaw_llm::ToolSchema;
 use serde_json::Value;
 
-pub use remote::{RemoteCall, RemoteTools};
+pub use remote::{RemoteCall, RemoteTools, note_without_reminders};
 pub use tool::{GatewayCalls, GatewayTool, aborted, tool_output};
 
 /// Which tool it is.

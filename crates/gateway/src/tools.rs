@@ -14,7 +14,7 @@ use myclaw_agent::{FrontEndTools, SessionConfig};
 use myclaw_delivery::delivery::Delivery;
 use myclaw_delivery::named_files::NOTE;
 use myclaw_engine::{CallArguments, ProgramRequest, Tool};
-use myclaw_gateway_client::{GatewayToolKind, RemoteCall};
+use myclaw_gateway_client::{GatewayToolKind, RemoteCall, note_without_reminders};
 use myclaw_llm::ToolSchema;
 use myclaw_session::CLI_CHANNEL;
 use serde_json::Value;
@@ -94,7 +94,8 @@ impl FrontEndTools for GatewayTools {
         let name = identity.name.map(|name| format!("Your name is {name}."));
         let theme = identity.theme.map(|theme| format!("This is how you are: {theme}."));
         let files = delivery.sends_files(session).then(|| NOTE.to_owned());
-        let notes: Vec<String> = [name, theme, files].into_iter().flatten().collect();
+        let lack = note_without_reminders(session).map(str::to_owned);
+        let notes: Vec<String> = [name, theme, files, lack].into_iter().flatten().collect();
         Some(notes.join("\n")).filter(|note| !note.is_empty())
     }
 }

@@ -325,3 +325,27 @@ fn a_reminder_appears_where_it_was_asked_for_over_attach_and_once_after_a_kill()
     assert_eq!(bench.reminded("second"), 2, "{:?}", bench.said("second"));
     gateway.stop();
 }
+
+#[test]
+fn a_sandboxed_chat_of_the_owner_says_what_plans_reminders() {
+    const NOTE: &str = "This chat is sandboxed and plans no reminders";
+    let bench = Bench::new(session_tools::obedient());
+    let ask = |client: &Client, session: &str| {
+        let id = format!("{session} {}", bench.model.requests().len());
+        client.outcome(&client.send(session, &id, "remind me in 20 minutes").unwrap()).unwrap();
+        let has_note = bench.model.last_request().body_text().contains(NOTE);
+        (has_note, bench.offered_last().contains(&"cron".to_owned()))
+    };
+    let gateway = bench.start();
+    assert_eq!(ask(&gateway.client, "side"), (true, false));
+    assert_eq!(ask(&gateway.client, "main"), (false, true));
+    gateway.stop();
+    // The lists of the config are its owner's.
+    bench.configure(|config| {
+        let lists = json!({"allowlist": ["read", "cron"], "denylist": []});
+        config["agents"] = json!({"defaults": {"sandbox": lists}});
+    });
+    let gateway = bench.start();
+    assert_eq!(ask(&gateway.client, "side"), (false, true));
+    gateway.stop();
+}

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use myclaw_agent::permissions::Permissions;
 use myclaw_agent::{FrontEndTools, Home, SessionConfig};
 use myclaw_engine::{ProgramRequest, SharedSchemas, Tool, ToolError, ToolInvocation};
 use myclaw_session::CLI_CHANNEL;
@@ -21,6 +22,11 @@ const LONGEST_CALL: Duration = Duration::from_secs(11 * 60);
 
 /// What the model reads where no gateway runs.
 const NO_GATEWAY: &str = "Reminders and chats need `myclaw gateway`, which the user starts.";
+/// What the model reads in a sandboxed session of the owner in which the rules permit no reminders.
+const NO_REMINDERS: &str = "This chat is sandboxed and plans no reminders. If one is wanted, say so, and what can: the chat \
+                            `main`, \"Schedules\" on the page, or `myclaw cron add TEXT --at 20m`.";
+/// The tool for them.
+const CRON: &str = "cron";
 
 /// A call that the gateway carries out.
 #[derive(Debug, Serialize, Deserialize)]
@@ -62,6 +68,14 @@ fn is_of_owner(session: &SessionConfig) -> bool {
     session.session_key.parts().channel == CLI_CHANNEL
 }
 
+/// What the model reads in a session of the owner that is sandboxed and has no tool for reminders: it cannot know what else plans
+/// them. Which tools sandboxed sessions have is for the config to say.
+pub fn note_without_reminders(session: &SessionConfig) -> Option<&'static str> {
+    let is_meant = is_of_owner(session) && session.is_sandboxed();
+    let has_them = || Permissions::new(session, None, &[]).is_ok_and(|rules| rules.offers(CRON));
+    (is_meant && !has_them()).then_some(NO_REMINDERS)
+}
+
 impl FrontEndTools for RemoteTools {
     fn tools(&self, session: &SessionConfig) -> Vec<Arc<dyn Tool>> {
         let mut tools = self.front_end.as_ref().map(|own| own.tools(session)).unwrap_or_default();
@@ -87,10 +101,11 @@ impl FrontEndTools for RemoteTools {
 
     fn note(&self, session: &SessionConfig) -> Option<String> {
         let own = self.front_end.as_ref().and_then(|own| own.note(session));
-        let lacks_one =
-            is_of_owner(session) && !session.is_sandboxed() && !self.is_there(&session.home);
-        let notes: Vec<String> =
-            own.into_iter().chain(lacks_one.then(|| NO_GATEWAY.to_owned())).collect();
+        let lack = match is_of_owner(session) && !session.is_sandboxed() {
+            true if !self.is_there(&session.home) => Some(NO_GATEWAY),
+            _ => note_without_reminders(session).filter(|_| self.is_there(&session.home)),
+        };
+        let notes: Vec<String> = own.into_iter().chain(lack.map(str::to_owned)).collect();
         (!notes.is_empty()).then(|| notes.join("\n"))
     }
 }
