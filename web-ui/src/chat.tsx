@@ -3,13 +3,13 @@
 import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { ChoicesBar } from "./choices";
-import { HELP } from "./commands";
+import { HELP, OF_GATEWAY } from "./commands";
 import { Composer } from "./composer";
 import type { Connection } from "./connection";
 import { Icon } from "./icons";
 import { Ask, Message } from "./parts";
 import type { EventFrame, Report, Row } from "./protocol";
-import { blocksOf, SessionView } from "./session";
+import { blocksOf, SessionView, takeUnsent } from "./session";
 import { fullMoment, moment, visible } from "./text";
 import { Foot, forkAt, Mine } from "./turns";
 import { Changes, Plan } from "./work";
@@ -94,7 +94,7 @@ export function Chat({ name, connection, isOffline, onNews, onNew, onOpen }: Pro
   const follows = useRef(true);
   const [isAway, setAway] = useState(false);
   const [showsChanges, setShowsChanges] = useState(false);
-  const [draft, setDraft] = useState({ text: "" });
+  const [draft, setDraft] = useState(() => ({ text: takeUnsent(name) }));
 
   useLayoutEffect(() => {
     const place = list.current;
@@ -263,7 +263,7 @@ export function Chat({ name, connection, isOffline, onNews, onNew, onOpen }: Pro
         commands={view.commands}
         onSend={(text, attachments) => {
           toEnd();
-          if (!attachments.length && obey(text.trim(), view, onNew, () => setShowsChanges(true))) return;
+          if (!attachments.length && obey(text.trim(), view, { onNew, onOpen, onChanges: () => setShowsChanges(true), onFailed: () => setDraft({ text }) })) return;
           view.submit(text, attachments).catch((error: Error) => {
             view.say(error.message);
             setDraft({ text });
@@ -304,8 +304,26 @@ function Beginnings({ onChoose }: { onChoose: (text: string) => void }) {
 
 const MARKS = { pending: "[ ]", in_progress: "[>]", completed: "[x]" } as const;
 
+interface Means {
+  onNew: () => void;
+  onOpen: (name: string) => void;
+  onChanges: () => void;
+  /** The line is still wanted. */
+  onFailed: () => void;
+}
+
 /** Does what a command says, as in other chats. False if the text is a message. */
-function obey(text: string, view: SessionView, onNew: () => void, onChanges: () => void): boolean {
+function obey(text: string, view: SessionView, { onNew, onOpen, onChanges, onFailed }: Means): boolean {
+  if (OF_GATEWAY.test(text)) {
+    view
+      .order(text)
+      .then((session) => session && onOpen(session))
+      .catch((error: Error) => {
+        view.say(error.message);
+        onFailed();
+      });
+    return true;
+  }
   switch (text) {
     case "/diff":
       onChanges();

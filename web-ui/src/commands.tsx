@@ -3,15 +3,27 @@
 import type { Command } from "./protocol";
 import { visible } from "./text";
 
-/** What the page does itself. */
+/** What the page does, by itself or through the gateway. */
 export const OWN_COMMANDS: Command[] = [
   { name: "/new", description: "begins a new session; this one is kept" },
   { name: "/stop", description: "stops what the agent does" },
   { name: "/status", description: "shows whether it works" },
   { name: "/todos", description: "shows the steps of the agent's plan" },
   { name: "/diff", description: "shows what its file tools have changed" },
+  { name: "/goal", description: "works until a condition holds, or until !COMMAND succeeds; /goal resume, /goal stop" },
+  { name: "/compact", description: "replaces the older messages with a summary" },
+  { name: "/undo", description: "undoes the file changes of the last turn" },
+  { name: "/redo", description: "makes them again" },
+  { name: "/rewind", description: "lists your messages, or goes back to before one, in files too" },
+  { name: "/btw", description: "asks aside; the answer is not kept" },
+  { name: "/usage", description: "shows tokens and cost" },
+  { name: "/context", description: "shows what fills the context window" },
+  { name: "/memory", description: "shows what is remembered; search WORDS, why ID, add TEXT, edit ID TEXT, forget ID" },
+  { name: "/agents", description: "shows the agents that are files" },
   { name: "/help", description: "shows this" },
 ];
+/** Those that the gateway obeys, as for other clients. */
+export const OF_GATEWAY = /^\/(goal|compact|undo|redo|rewind|btw|usage|cost|context|agents|memory|model|thinking)(\s|$)/;
 export const HELP = OWN_COMMANDS.map(({ name, description }) => `${name} ${description}.`).join(" ");
 const MOST_SHOWN = 8;
 

@@ -217,6 +217,16 @@ export interface EventFrame {
   event: SessionEvent;
 }
 
+/** What a command about a session says. */
+export interface CommandAnswer {
+  rows: string[][];
+  text: string;
+  /** The session that goes on from here, if it is another one. */
+  session?: string;
+  /** A message that was not sent, to be changed and sent again. */
+  unsent?: string;
+}
+
 /** A command that a message can begin with. */
 export interface Command {
   /** With the slash. */

@@ -11,6 +11,7 @@ import type {
   Change,
   Choices,
   Command,
+  CommandAnswer,
   EventFrame,
   History,
   LiveTool,
@@ -55,6 +56,16 @@ export interface Unsent {
   text: string;
   images: number;
   error?: string;
+}
+
+/** Messages that sessions begin with in the editor, by the names of the sessions. */
+const unsentTexts = new Map<string, string>();
+
+/** The message that was not sent before a session went on here; empty for none. */
+export function takeUnsent(session: string): string {
+  const text = unsentTexts.get(session) ?? "";
+  unsentTexts.delete(session);
+  return text;
 }
 
 /** A line that may begin with a command of the owner. */
@@ -283,6 +294,15 @@ export class SessionView {
   say(text: string): void {
     this.notices = [...this.notices.slice(1 - MOST_NOTICES), text];
     this.onChange();
+  }
+
+  /** Has the gateway obey a command about the session, and shows what it says. Gives the session that goes on, if it is another. */
+  async order(text: string): Promise<string | undefined> {
+    const said = await this.connection.request<CommandAnswer>("command", { session: this.name, text });
+    this.say([...said.rows.map((row) => row.join("  ")), said.text].filter(Boolean).join("\n"));
+    this.refresh(this.counter + 1);
+    if (said.session && said.unsent) unsentTexts.set(said.session, said.unsent);
+    return said.session;
   }
 
   stop(): Promise<unknown> {

@@ -1,14 +1,16 @@
 //! A goal: the agent continues, turn after turn, until a condition holds, within bounds.
 //!
-//! It is kept in the list of sessions with the turns that are left, so what a killed program leaves can be taken up again.
+//! It is kept in the list of sessions with what was used of its bounds, so what a killed program leaves can be taken up again.
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use myclaw_engine::ToolError;
-use myclaw_llm::joined_text;
+use myclaw_files::now_ms;
+use myclaw_llm::{Usage, joined_text};
 use myclaw_session::{MetaPatch, UpdatedAt};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{AgentError, SessionConfig};
@@ -19,7 +21,7 @@ const FIELD: &str = "goal";
 const MOST_TURNS: u32 = 20;
 /// Longest time for a goal.
 const MOST_TIME: Duration = Duration::from_secs(2 * 60 * 60);
-/// US dollars that it may cost.
+/// US dollars that it may cost with its sub-agents, unless the command has a limit.
 const MOST_COST: f64 = 5.0;
 /// The last line of an answer that says that the condition holds.
 const REACHED: &str = "GOAL REACHED";
@@ -27,7 +29,7 @@ const REACHED: &str = "GOAL REACHED";
 const MOST_OUTPUT: usize = 4_000;
 
 /// A goal of a session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Goal {
     /// What is to hold, in the user's words, or the command that is to succeed.
@@ -36,6 +38,18 @@ pub struct Goal {
     pub judge: Judge,
     /// Turns that may still be made.
     pub turns_left: u32,
+    /// US dollars that its turns have cost, with their sub-agents, since it was begun or taken up again.
+    #[serde(default)]
+    pub cost: f64,
+    /// Seconds that were worked on it since then.
+    #[serde(default)]
+    pub seconds: u64,
+    /// Whether a process works on it. It stays true where that is killed.
+    #[serde(default)]
+    pub is_at_work: bool,
+    /// When cost and seconds were counted, in milliseconds since the Unix epoch.
+    #[serde(default)]
+    counted_at: u64,
 }
 
 /// Who says whether the condition of a goal holds.
@@ -82,9 +96,13 @@ impl GoalOrder {
 #[derive(Debug, Clone)]
 pub struct Pursuit {
     goal: Goal,
+    /// Cost and seconds of the goal when this process began to work on it.
+    before: (f64, u64),
     begun: Instant,
-    /// US dollars that were spent before.
+    /// US dollars that the session and its sub-agents had cost in this process.
     spent_before: f64,
+    /// US dollars that the goal may cost.
+    most_cost: f64,
 }
 
 /// What follows a turn that was made for a goal.
@@ -99,25 +117,41 @@ pub enum GoalStep {
 }
 
 impl Pursuit {
-    /// The work that an order asks for, from now on, after `spent` US dollars; `None` if the session has no goal to go on with.
+    /// The work that an order asks for, from now on; `None` if the session has no goal to go on with.
     ///
     /// # Errors
     /// The goal has no condition, or the list of sessions cannot be read.
-    pub fn ordered(
-        order: &GoalOrder,
-        config: &SessionConfig,
-        spent: f64,
-    ) -> Result<Option<Self>, AgentError> {
+    pub fn ordered(order: &GoalOrder, config: &SessionConfig) -> Result<Option<Self>, AgentError> {
         let goal = match order {
             GoalOrder::Begin(text) => Some(Goal::new(text)?),
             _ => Goal::of(config)?.map(Goal::taken_up),
         };
-        Ok(goal.map(|goal| Self::begin(goal, spent)))
+        Ok(goal.map(|goal| Self::begin(goal, config)))
     }
 
-    /// Work that begins now, after `spent` US dollars.
-    pub fn begin(goal: Goal, spent: f64) -> Self {
-        Self { goal, begun: Instant::now(), spent_before: spent }
+    /// The work that a killed process has left, with what that has used; `None` if there is none. Blocks.
+    ///
+    /// # Errors
+    /// The list of sessions or the log cannot be read.
+    pub fn left(config: &SessionConfig) -> Result<Option<Self>, AgentError> {
+        let Some(mut goal) = Goal::of(config)?.filter(|goal| goal.is_at_work) else {
+            return Ok(None);
+        };
+        let (cost, newest) = used_since(goal.counted_at, config)?;
+        goal.cost += cost;
+        goal.seconds += newest.saturating_sub(goal.counted_at) / 1_000;
+        Ok(Some(Self::begin(goal, config)))
+    }
+
+    /// Work that begins now.
+    pub fn begin(goal: Goal, config: &SessionConfig) -> Self {
+        Self {
+            before: (goal.cost, goal.seconds),
+            goal,
+            begun: Instant::now(),
+            spent_before: config.options.cost.dollars(),
+            most_cost: config.options.max_cost.unwrap_or(MOST_COST),
+        }
     }
 
     /// The goal, with the turns that are left.
@@ -125,43 +159,65 @@ impl Pursuit {
         &self.goal
     }
 
-    /// Counts a turn, which begins, and keeps the goal as one that a killed program leaves paused. Blocks.
+    /// Counts a turn, which begins, and keeps the goal as one at which somebody works. Blocks.
     ///
     /// # Errors
     /// The list of sessions cannot be written.
     pub fn turn_begins(&mut self, config: &SessionConfig) -> Result<(), AgentError> {
+        self.count(config);
         self.goal.turns_left = self.goal.turns_left.saturating_sub(1);
+        self.goal.is_at_work = true;
         Goal::keep(Some(&self.goal), config)
     }
 
-    /// What follows a turn: `missing` is the message for the model if the condition does not hold, and `spent` what is counted
-    /// now, in US dollars. Blocks.
+    /// What follows a turn: `missing` is the message for the model if the condition does not hold. Blocks.
     ///
     /// # Errors
     /// The list of sessions cannot be written.
     pub fn after_turn(
-        &self,
+        &mut self,
         missing: Option<String>,
-        spent: f64,
         config: &SessionConfig,
     ) -> Result<GoalStep, AgentError> {
-        // A session that has just begun is in the list now.
-        Goal::keep(missing.is_some().then_some(&self.goal), config)?;
-        let Some(message) = missing else { return Ok(GoalStep::Reached) };
-        Ok(match self.bound_after(self.begun.elapsed(), spent) {
+        self.count(config);
+        let Some(message) = missing else {
+            Goal::keep(None, config)?;
+            return Ok(GoalStep::Reached);
+        };
+        let bound = self.bound();
+        self.goal.is_at_work = bound.is_none();
+        Goal::keep(Some(&self.goal), config)?;
+        Ok(match bound {
             Some(why) => GoalStep::Paused(why),
             None => GoalStep::GoesOn(message),
         })
     }
 
-    /// Why the goal is not worked on any longer after this time and `spent` US dollars. `None` within the bounds.
-    fn bound_after(&self, elapsed: Duration, spent: f64) -> Option<String> {
-        let cost = spent - self.spent_before;
-        if self.goal.turns_left == 0 {
+    /// Keeps the goal as one at which nobody works. Blocks.
+    ///
+    /// # Errors
+    /// The list of sessions cannot be written.
+    pub fn pause(&mut self, config: &SessionConfig) -> Result<(), AgentError> {
+        self.count(config);
+        self.goal.is_at_work = false;
+        Goal::keep(Some(&self.goal), config)
+    }
+
+    fn count(&mut self, config: &SessionConfig) {
+        let (cost, seconds) = self.before;
+        self.goal.cost = cost + config.options.cost.dollars() - self.spent_before;
+        self.goal.seconds = seconds + self.begun.elapsed().as_secs();
+        self.goal.counted_at = now_ms();
+    }
+
+    /// Why the goal is not worked on any longer. `None` within the bounds.
+    pub(crate) fn bound(&self) -> Option<String> {
+        let Goal { turns_left, cost, seconds, .. } = self.goal;
+        if turns_left == 0 {
             Some("its turns are used up".to_owned())
-        } else if elapsed >= MOST_TIME {
+        } else if seconds >= MOST_TIME.as_secs() {
             Some("it took two hours".to_owned())
-        } else if cost >= MOST_COST {
+        } else if cost >= self.most_cost {
             Some(format!("it cost ${cost:.2}"))
         } else {
             None
@@ -169,11 +225,37 @@ impl Pursuit {
     }
 }
 
+/// What the answers of a session after this time have cost, in US dollars, and when the newest row was written. Reads no more
+/// than these rows. Blocks.
+fn used_since(since: u64, config: &SessionConfig) -> Result<(f64, u64), AgentError> {
+    #[derive(Deserialize)]
+    struct Kept {
+        usage: Usage,
+    }
+    let (mut cost, mut newest) = (0.0, 0);
+    config.home.sessions().visit_newest(&config.session_key, &mut |row| {
+        if row.ts <= since {
+            return ControlFlow::Break(());
+        }
+        newest = newest.max(row.ts);
+        let kept = row.meta.and_then(|meta| meta.read::<Kept>());
+        cost += kept.map_or(0.0, |kept| kept.usage.cost.total);
+        ControlFlow::Continue(())
+    })?;
+    Ok((cost, newest))
+}
+
+/// The field of a session's entry that keeps a goal.
+fn field_of(goal: impl Serialize) -> Map<String, Value> {
+    let value = serde_json::to_value(goal).unwrap_or_default();
+    Map::from_iter([(FIELD.to_owned(), value)])
+}
+
 impl Goal {
-    /// The same goal with all its turns, as it is taken up again.
+    /// The same goal with all of its bounds, as its owner takes it up again.
     #[must_use]
     fn taken_up(self) -> Self {
-        Self { turns_left: MOST_TURNS, ..self }
+        Self { turns_left: MOST_TURNS, cost: 0.0, seconds: 0, ..self }
     }
 
     /// The goal that the user writes: a condition in words, or a command behind an exclamation mark.
@@ -188,7 +270,15 @@ impl Goal {
         if condition.is_empty() {
             return Err(AgentError::usage("a goal needs a condition, or a command behind `!`"));
         }
-        Ok(Self { condition: condition.to_owned(), judge, turns_left: MOST_TURNS })
+        Ok(Self {
+            condition: condition.to_owned(),
+            judge,
+            turns_left: MOST_TURNS,
+            cost: 0.0,
+            seconds: 0,
+            is_at_work: false,
+            counted_at: 0,
+        })
     }
 
     /// The goal that a session has.
@@ -201,17 +291,17 @@ impl Goal {
         Ok(extra.get(FIELD).and_then(|goal| Self::deserialize(goal).ok()))
     }
 
-    /// Keeps the goal of a session, or forgets it. Does nothing for a session that does not exist yet. Blocks.
+    /// Keeps the goal of a session, or forgets it. A session that does not exist yet begins with it. Blocks.
     ///
     /// # Errors
     /// The list of sessions cannot be written.
     pub fn keep(goal: Option<&Self>, config: &SessionConfig) -> Result<(), AgentError> {
         let catalog = config.home.catalog();
         if !catalog.exists(&config.session_key) {
+            *config.listed_with.lock() = goal.map(field_of).unwrap_or_default();
             return Ok(());
         }
-        let value = serde_json::to_value(goal).unwrap_or_default();
-        let extra = Some([(FIELD.to_owned(), value)].into_iter().collect());
+        let extra = Some(field_of(goal));
         let patch = MetaPatch { extra, updated_at: UpdatedAt::Keep, ..MetaPatch::default() };
         catalog.update(&config.session_key, patch)?;
         Ok(())

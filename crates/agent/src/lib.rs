@@ -173,7 +173,10 @@ pub mod sessions {
 
 /// What agents remember: the search over sessions, and forgetting.
 pub mod remembered {
-    pub use crate::memory::{ChangeStore, ForgetRecord, Forgot, Redaction, SessionsOf};
+    pub use crate::memory::{
+        ChangeStore, ForgetRecord, Forgot, Redaction, SessionsOf, about_rows, fact_rows,
+        refuse_store, still_said, why_lines,
+    };
 }
 
 /// Speech: who speaks and who listens, as the config says.

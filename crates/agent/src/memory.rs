@@ -4,6 +4,7 @@
 //! The owner's sessions share the notes in the workspace of their agent. A session of other people has notes of its own, so
 //! what one person said in a direct chat is not told in a group or to somebody else, unless `memory.share` allows it.
 
+mod command;
 mod forget;
 mod forgotten;
 mod learn;
@@ -29,6 +30,7 @@ use self::forgotten::Forgotten;
 use crate::memory_stores::AgentMemory;
 use crate::workspace::Party;
 use crate::{AgentError, SessionConfig, permissions};
+pub use command::{about_rows, fact_rows, refuse_store, still_said, why_lines};
 pub use forget::{ChangeStore, Forgot, Redaction};
 pub(crate) use models::Models;
 pub use recall::SessionsOf;

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::blocking::with_threads;
 use crate::driver::Driver;
 use crate::selection::Selection;
-use crate::{AgentError, FailureClass, Home, SessionConfig, SessionOptions};
+use crate::{AgentError, FailureClass, Home, Pursuit, SessionConfig, SessionOptions};
 
 mod aside;
 mod asked_by_program;
@@ -72,7 +72,7 @@ struct State {
     /// Whether another process has stopped a turn, until that is taken note of.
     was_stopped: bool,
     /// The goal that is worked on.
-    pursued: Option<goal::Pursued>,
+    pursued: Option<Pursuit>,
 }
 
 #[derive(Clone)]

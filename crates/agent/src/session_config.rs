@@ -19,6 +19,8 @@ use myclaw_packages::LoadedPackage;
 use myclaw_policy::check_tool_entry;
 use myclaw_session::{SessionError, SessionKey, SessionUse, Sessions, Spent};
 use myclaw_tools::{Jobs, LanguageServers};
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
 
 use crate::Home;
 use crate::confinement::ExecutorSlot;
@@ -86,7 +88,7 @@ pub struct RunOptions {
     pub max_turns: Option<NonZeroU32>,
     /// US dollars that it and its sub-agents may cost together, instead of `limits.runCost`.
     pub max_cost: Option<f64>,
-    /// What they have cost, if that is bounded.
+    /// What the sessions with these options and their sub-agents have cost in this process.
     pub cost: SharedCost,
 }
 
@@ -157,6 +159,8 @@ pub struct SessionConfig {
     pub options: RunOptions,
     /// The permission mode, which can change while the session works.
     pub mode: SessionMode,
+    /// Further fields of its entry in the list of sessions, for when it begins. Clones share them.
+    pub(crate) listed_with: Arc<Mutex<Map<String, Value>>>,
     /// In a run: its packages, as they were at its beginning.
     pub(crate) run_packages: Option<Arc<Vec<LoadedPackage>>>,
 }

@@ -29,6 +29,7 @@ mod closing;
 mod command;
 mod desk;
 mod events;
+mod goals;
 mod groups;
 mod in_force;
 mod manner;
@@ -194,6 +195,8 @@ impl Delivery {
         }
         self.end_cut_questions(None).await?;
         self.outbox.push(self.ledger().unsent_parts().await?);
+        // Before their sub-agents, which count for them.
+        self.take_up_goals().await?;
         self.look().await
     }
 
@@ -249,11 +252,11 @@ impl Delivery {
         desk.is_some_and(|desk| desk.answers(message.entry()))
     }
 
-    /// The keys of the sessions that work at this moment.
+    /// The keys of the sessions with a run in progress. Its end is an event, so a list that is read again at the events is right:
+    /// a session may still work then, as where a goal is looked at.
     pub fn working(&self) -> HashSet<String> {
-        let desks = self.desks();
-        let working = desks.iter().filter(|(_, desk)| desk.session.work().is_some());
-        working.map(|(key, _)| key.clone()).collect()
+        let keys: Vec<String> = self.desks().keys().cloned().collect();
+        keys.into_iter().filter(|key| self.watchers.front.is_running(key)).collect()
     }
 
     /// Whether a session works, has a message without an answer, a background job or a sub-agent.
@@ -326,7 +329,13 @@ impl Delivery {
         if let Some(desk) = desks.get(session) {
             return Ok(Arc::clone(desk));
         }
-        let (config, options) = self.opening(session)?;
+        let (mut config, options) = self.opening(session)?;
+        // What a sub-agent costs counts for the session at the top.
+        let child = self.children.get(session);
+        let top = child.as_ref().and_then(|child| child.principals.first());
+        if let Some(desk) = top.and_then(|top| desks.get(top.session.as_str())) {
+            config.options.cost = desk.session.config().options.cost.clone();
+        }
         config.wake_for_jobs(JobWake::StartTurn);
         let desk =
             Arc::new(Desk::new(Session::open(Arc::clone(&self.desks.driver), config, &options)));

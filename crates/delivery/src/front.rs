@@ -21,4 +21,7 @@ pub trait Front: Send + Sync {
 
     /// Whether a message waits in a session that no run has taken.
     fn has_waiting(&self, session: &str) -> bool;
+
+    /// Whether the newest run of a session has begun and not ended, as those who watch it have seen.
+    fn is_running(&self, session: &str) -> bool;
 }

@@ -31,6 +31,10 @@ impl Front for Nobody {
     fn has_waiting(&self, _: &str) -> bool {
         false
     }
+
+    fn is_running(&self, _: &str) -> bool {
+        false
+    }
 }
 
 impl Counters for Nobody {

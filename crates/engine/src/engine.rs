@@ -242,6 +242,7 @@ impl Engine {
                     pauses,
                     quiet: params.quiet.clone(),
                     mode: params.mode.clone(),
+                    listed_with: params.listed_with.clone(),
                     known_secrets: rules.known_secrets,
                 },
                 is_active: false,

@@ -8,6 +8,7 @@ use myclaw_auth::AuthStore;
 use myclaw_llm::{AnswerOptions, ContentBlock, StopReason, ThinkingLevel, ToolUse, Usage};
 use myclaw_session::{SessionKey, Sessions, SideFiles, Spending};
 use serde::Serialize;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::Events;
@@ -62,6 +63,9 @@ pub struct RunParams {
     pub switch: ModelSwitch,
     /// The permission mode of the session, which events and the rows of user messages name.
     pub mode: SessionMode,
+    /// Further fields of the entry in the list of sessions of one that begins with this run. They are there before the model is
+    /// asked.
+    pub listed_with: Map<String, Value>,
     /// Receives events as they happen. Without it only the result is returned.
     pub on_event: Option<EventCallback>,
     /// The agent's workspace, which holds the prompt's bootstrap files. It is created if it is missing.
@@ -176,6 +180,7 @@ impl RunParams {
             cancel: CancellationToken::new(),
             switch: ModelSwitch::default(),
             mode: SessionMode::default(),
+            listed_with: Map::new(),
             on_event: None,
             workspace,
             prompt_files: PromptFiles::All,

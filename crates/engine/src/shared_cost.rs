@@ -28,7 +28,7 @@ struct Counting {
 }
 
 impl Counting {
-    fn note(&self, used: Spent) {
+    fn count(&self, used: Spent) {
         self.cost.0.fetch_add(used.micro_dollars, Ordering::Relaxed);
     }
 }
@@ -41,14 +41,20 @@ impl Spending for Counting {
     fn add(&self, day: &str, used: Spent) -> Result<Spent, SessionError> {
         // What cannot be stored is added once more with the next usage.
         let stored = self.totals.add(day, used)?;
-        self.note(used);
+        self.count(used);
         Ok(stored)
+    }
+
+    fn note(&self, day: &str, used: Spent) -> Result<(), SessionError> {
+        self.totals.note(day, used)?;
+        self.count(used);
+        Ok(())
     }
 
     fn add_at_once(&self, day: &str, used: Spent) -> Result<Option<Spent>, SessionError> {
         let stored = self.totals.add_at_once(day, used)?;
         if stored.is_some() {
-            self.note(used);
+            self.count(used);
         }
         Ok(stored)
     }

@@ -4,10 +4,12 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-use myclaw_agent::remembered::{Redaction, SessionsOf};
-use myclaw_agent::{Home, SessionConfig};
+use myclaw_agent::remembered::{
+    Redaction, SessionsOf, about_rows, fact_rows, still_said, why_lines,
+};
+use myclaw_agent::{CommandAnswer, Home, SessionConfig};
 use myclaw_config::Config;
-use myclaw_memory::{Added, Fact};
+use myclaw_memory::Fact;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::task::spawn_blocking;
@@ -15,9 +17,6 @@ use tokio::task::spawn_blocking;
 use crate::exit::CliError;
 use crate::print::{Printer, columns, note};
 
-/// The text of `/memory` about itself.
-pub const USAGE: &str = "/memory lists the facts; /memory search WORDS, /memory why ID, /memory edit ID TEXT, /memory \
-                                forget ID, /memory add TEXT";
 /// What is out of reach.
 const COPIES: &str = "not reached: copies outside of the state directory, such as backups, exports, and what the model's \
                       provider keeps";
@@ -32,36 +31,9 @@ pub async fn obey(config: Arc<SessionConfig>, arguments: String) -> Result<Strin
 }
 
 fn obey_blocking(config: &SessionConfig, arguments: &str) -> Result<String, CliError> {
-    let (verb, rest) =
-        arguments.trim().split_once(char::is_whitespace).unwrap_or((arguments.trim(), ""));
-    let rest = rest.trim();
-    let (id, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    match (verb, rest) {
-        ("" | "list", "") => Ok(columns(&rows(&config.facts()?.facts()?, false)).join("\n")),
-        ("search", query) if !query.is_empty() => {
-            let hits = config.search_memory(query, None, SessionsOf::Owner)?;
-            let shown: Vec<&str> = hits.entries.iter().map(|(shown, _)| shown.trim_end()).collect();
-            let shown = if shown.is_empty() { vec!["nothing fits"] } else { shown };
-            Ok(shown
-                .into_iter()
-                .chain(hits.remarks.iter().map(String::as_str))
-                .collect::<Vec<_>>()
-                .join("\n\n"))
-        }
-        ("why" | "show", _) if !id.is_empty() => {
-            let fact = config.fact(id)?;
-            let words = config.words_of_origin(&fact)?;
-            Ok(why(&fact, words.as_deref()).join("\n"))
-        }
-        ("add", fact) if !fact.is_empty() => add(config, fact, None),
-        ("edit", _) if !text.trim().is_empty() => edit(config, id, text),
-        ("forget", _) if !id.is_empty() && text.is_empty() => {
-            let fact = config.fact(id)?;
-            let forgot = config.forget(Some(&fact), &Redaction::Nothing, &change_store)?;
-            Ok(format!("forgot: {}{}", fact.text, still_said(forgot.messages)))
-        }
-        _ => Ok(USAGE.to_owned()),
-    }
+    let CommandAnswer { rows, text, .. } = config.obey_memory(arguments, &change_store)?;
+    let lines = text.lines().map(str::to_owned);
+    Ok(columns(&rows).into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
 }
 
 /// Completes what a killed command began to forget. Where gateways share a database, what was forgotten is in that, so it
@@ -115,63 +87,21 @@ pub fn list(config: &SessionConfig, all: bool, json: bool) -> Result<(), CliErro
         }
         return printer.finish();
     }
-    printer.safe_lines(columns(&rows(&facts, all)))?;
+    let shown = facts.iter().filter(|fact| all || fact.is_current());
+    printer.safe_lines(columns(&fact_rows(shown)))?;
     printer.finish()?;
     note(format_args!("myclaw: they are in {}", notebook.path().display()));
     Ok(())
 }
 
-fn rows(facts: &[Fact], all: bool) -> Vec<Vec<String>> {
-    let shown: Vec<&Fact> = facts.iter().filter(|fact| all || fact.is_current()).collect();
-    if shown.is_empty() {
-        return vec![vec!["nothing is remembered yet".to_owned()]];
-    }
-    let row = |fact: &&Fact| {
-        let day = fact.origin.as_ref().map(|origin| origin.date.clone()).unwrap_or_default();
-        let until = fact.until.as_ref().map(|until| format!(" (until {})", until.date));
-        vec![fact.id.to_string(), day, format!("{}{}", fact.text, until.unwrap_or_default())]
-    };
-    shown.iter().map(row).collect()
-}
-
 /// What is known of a fact, a row for each property.
 pub fn about(fact: &Fact) -> Vec<String> {
-    let mut rows = vec![vec!["fact".to_owned(), fact.text.clone()]];
-    let mut row = |name: &str, value: &str| {
-        if !value.is_empty() {
-            rows.push(vec![name.to_owned(), value.to_owned()]);
-        }
-    };
-    row("id", fact.id.as_str());
-    if let Some(until) = &fact.until {
-        let now = until.now.as_ref().map(|now| format!(", now {now}")).unwrap_or_default();
-        row("until", &format!("{}{now}", until.date));
-    }
-    match &fact.origin {
-        None => row("from", "a person, who wrote it into the file"),
-        Some(origin) => {
-            row("day", &origin.date);
-            row("from", &origin.person);
-            row("session", &origin.session);
-            row("message", &origin.row);
-            row("after", &origin.after.join(", "));
-            row("learned", if origin.is_learned { "by itself, from the conversation" } else { "" });
-        }
-    }
-    columns(&rows)
+    columns(&about_rows(fact))
 }
 
 /// Why a fact is known: its origin, and what was said there.
 pub fn why(fact: &Fact, words: Option<&str>) -> Vec<String> {
-    let mut lines = about(fact);
-    match words {
-        Some(words) => lines.extend(["".to_owned(), format!("it was said: {words}")]),
-        None if fact.origin.as_ref().is_some_and(|origin| !origin.row.is_empty()) => {
-            lines.push("the message is not there any more".to_owned());
-        }
-        None => {}
-    }
-    lines
+    about(fact).into_iter().chain(why_lines(fact, words)).collect()
 }
 
 /// Prints the passages of notes and sessions that fit a query.
@@ -213,10 +143,7 @@ pub fn search(
 /// There is no such older fact, or nothing can be written.
 pub fn add(config: &SessionConfig, fact: &str, replaces: Option<&str>) -> Result<String, CliError> {
     let replaces = replaces.map(|id| config.fact(id)).transpose()?.map(|fact| fact.id);
-    Ok(match config.remember(fact, replaces.as_ref())? {
-        Added::Known(fact) => format!("known already ({}): {}", fact.id, fact.text),
-        Added::New(fact, _) => format!("remembered ({}): {}", fact.id, fact.text),
-    })
+    Ok(config.added_fact(fact, replaces.as_ref())?)
 }
 
 /// Changes the words of a fact. Returns what to show.
@@ -224,9 +151,7 @@ pub fn add(config: &SessionConfig, fact: &str, replaces: Option<&str>) -> Result
 /// # Errors
 /// There is no such fact, or nothing can be written.
 pub fn edit(config: &SessionConfig, id: &str, text: &str) -> Result<String, CliError> {
-    let before = config.facts()?.edit(&config.fact(id)?.id, text)?;
-    let after = config.fact(id)?;
-    Ok(format!("changed ({}): {}\nbefore: {}", after.id, after.text, before.text))
+    Ok(config.edited_fact(id, text)?)
 }
 
 /// The words that are replaced, and how many messages have all of them.
@@ -284,16 +209,6 @@ pub fn forget(
     }
     note(format_args!("myclaw: {COPIES}"));
     Ok(())
-}
-
-fn still_said(messages: usize) -> String {
-    match messages {
-        0 => String::new(),
-        number => format!(
-            "\nthe logs still have {}: `myclaw memory forget --redact --word WORD` removes words there",
-            count(number)
-        ),
-    }
 }
 
 fn count_words(words: usize) -> String {

@@ -316,6 +316,10 @@ impl Front for Hub {
     fn has_waiting(&self, session: &str) -> bool {
         self.with(session, |sequence| sequence.live.has_waiting())
     }
+
+    fn is_running(&self, session: &str) -> bool {
+        Self::is_running(self, session)
+    }
 }
 
 impl Sequence {

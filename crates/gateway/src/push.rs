@@ -413,4 +413,8 @@ impl Front for Notifying {
     fn has_waiting(&self, session: &str) -> bool {
         self.hub.has_waiting(session)
     }
+
+    fn is_running(&self, session: &str) -> bool {
+        self.hub.is_running(session)
+    }
 }

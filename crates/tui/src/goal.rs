@@ -32,8 +32,7 @@ impl Chat {
     /// Works on a goal until it is reached, a bound is, or the user stops it.
     pub(super) async fn pursue(&mut self, order: &GoalOrder) -> Result<(), CliError> {
         let config = self.session.config();
-        let spent = self.common.usage().cost.total;
-        let mut pursuit = match Pursuit::ordered(order, &config, spent) {
+        let mut pursuit = match Pursuit::ordered(order, &config) {
             Ok(Some(pursuit)) => pursuit,
             Ok(None) => return self.goal(&GoalOrder::Show),
             Err(error) => return self.say(&error.message),
@@ -44,18 +43,20 @@ impl Chat {
             self.common.show_goal(Some(format!("goal, {turns} turns left")));
             pursuit.turn_begins(&config)?;
             let turned = self.turns(Some(message)).await;
-            // A session that has just begun is in the list now.
-            Goal::keep(Some(pursuit.goal()), &config)?;
             let is_over = self.leftover.wants_to_leave || self.interrupts.is_ending();
             if turned.is_err() || is_over {
+                pursuit.pause(&config)?;
                 self.common.show_goal(Some("goal paused".to_owned()));
                 return turned;
             }
-            let Some(missing) = self.check(pursuit.goal()).await? else {
-                return self.pause_goal("the check was stopped");
+            let missing = match self.check(pursuit.goal()).await {
+                Ok(Some(missing)) => missing,
+                stopped => {
+                    pursuit.pause(&config)?;
+                    return stopped.and_then(|_| self.pause_goal("the check was stopped"));
+                }
             };
-            let spent = self.common.usage().cost.total;
-            match pursuit.after_turn(missing, spent, &config)? {
+            match pursuit.after_turn(missing, &config)? {
                 GoalStep::Reached => {
                     self.common.show_goal(None);
                     return self.say(&format!("the goal is reached: {}", pursuit.goal().condition));

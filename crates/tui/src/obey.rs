@@ -302,6 +302,10 @@ impl Chat {
 
     /// Changes the title of the session.
     fn title(&self, title: &str) -> Result<(), CliError> {
+        if !self.sessions.catalog.exists(self.session.key()) {
+            return self
+                .say("the session begins with your first message; give it a title after that");
+        }
         let name = self.sessions.name_of(self.session.key());
         match self.sessions.title(&name, Some(title)) {
             Ok(()) => self.say(&format!("`{name}`: {title}")),

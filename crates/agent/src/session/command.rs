@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Foreground, Session};
 use crate::blocking::blocking;
 use crate::export::local_minute;
+use crate::memory::refuse_store;
 use crate::selection::Selection;
 use crate::session_config::spent_today;
 use crate::{AgentError, GoalOrder, Plan, SessionConfig, UndoMode};
@@ -45,6 +46,8 @@ pub enum SessionCommand {
     Agents,
     /// Shows or drops the goal, or begins to work on one.
     Goal(GoalOrder),
+    /// Shows or changes what is remembered, in a process that has the stores open.
+    Memory(String),
 }
 
 /// What a command says: a table, and lines below it.
@@ -88,6 +91,7 @@ impl SessionCommand {
             ("/redo", None) => Self::Undo(Direction::Redo),
             ("/rewind", number) => Self::Rewind(number),
             ("/agents", None) => Self::Agents,
+            ("/memory", arguments) => Self::Memory(arguments.unwrap_or_default()),
             ("/goal", order) => Self::Goal(GoalOrder::parse(order.as_deref())),
             _ => return None,
         })
@@ -144,6 +148,10 @@ impl Session {
             }
             SessionCommand::Rewind(number) => self.rewind_to(number.as_deref(), name).await?,
             SessionCommand::Agents => agents(&self.config()),
+            SessionCommand::Memory(arguments) => {
+                let config = self.config();
+                blocking(move || config.obey_memory(&arguments, &refuse_store)).await??
+            }
             SessionCommand::Compact(_) | SessionCommand::Aside(_) | SessionCommand::Goal(_) => {
                 return Err(AgentError::usage("a call of the model cannot begin here"));
             }

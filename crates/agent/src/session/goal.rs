@@ -15,12 +15,8 @@ use crate::{AgentError, Goal, GoalOrder, GoalStep, Pursuit};
 /// What one can do about a paused goal.
 const ADVICE: &str = "/goal resume goes on, /goal stop drops it";
 
-/// A goal that this process works on.
-pub(super) struct Pursued {
-    pursuit: Pursuit,
-    /// What its turns have cost, in US dollars.
-    spent: f64,
-}
+/// How the message begins that continues a goal whose process was killed.
+const RESTARTED: &str = "The program was restarted while it worked on this goal, and goes on.";
 
 impl Session {
     /// Shows the goal, drops it, or begins to work on one, and says so. What comes of the work is said by notices.
@@ -42,7 +38,11 @@ impl Session {
         }
         let how = if self.state.lock().pursued.is_some() { "at work" } else { "paused" };
         let advice = if how == "paused" { ADVICE } else { "/goal stop drops it" };
-        Ok(format!("{} ({how}, {} turns left); {advice}", goal.condition, goal.turns_left))
+        let spent = match goal.cost > 0.0 {
+            true => format!(", ${:.2} spent", goal.cost),
+            false => String::new(),
+        };
+        Ok(format!("{} ({how}, {} turns left{spent}); {advice}", goal.condition, goal.turns_left))
     }
 
     /// The goal, whether or not it is worked on.
@@ -52,38 +52,106 @@ impl Session {
     pub async fn known_goal(&self) -> Result<Option<Goal>, AgentError> {
         // A session that does not exist yet is not in the list.
         if let Some(pursued) = &self.state.lock().pursued {
-            return Ok(Some(pursued.pursuit.goal().clone()));
+            return Ok(Some(pursued.goal().clone()));
         }
         let config = self.config();
         blocking(move || Goal::of(&config)).await?
+    }
+
+    /// Whether this process works on a goal.
+    pub fn has_goal_at_work(&self) -> bool {
+        self.state.lock().pursued.is_some()
+    }
+
+    /// Continues a goal at which a process worked that was killed, with what is left of its bounds, and says so. `begun` is
+    /// the goal of a session that was killed before it began. False if there is none.
+    ///
+    /// # Errors
+    /// As for [`Session::goal`].
+    pub async fn go_on_with_goal(
+        self: &Arc<Self>,
+        begun: Option<String>,
+    ) -> Result<bool, AgentError> {
+        let config = self.config();
+        let left = blocking(move || {
+            let mut left = match begun {
+                Some(text) if !config.home.catalog().exists(&config.session_key) => {
+                    Some(Pursuit::begin(Goal::new(&text)?, &config))
+                }
+                _ => Pursuit::left(&config)?,
+            };
+            if let Some(pursuit) = left.as_mut().filter(|pursuit| pursuit.bound().is_some()) {
+                pursuit.pause(&config)?;
+            }
+            Ok::<_, AgentError>(left)
+        });
+        let Some(pursuit) = left.await?? else { return Ok(false) };
+        let goal = pursuit.goal().clone();
+        if let Some(why) = pursuit.bound() {
+            self.say_of_goal(format!("the goal is paused: {why}; {ADVICE}"));
+            return Ok(false);
+        }
+        let message = format!("{RESTARTED}\n\n{}", goal.first_message());
+        self.work_on(pursuit, message).await?;
+        let (condition, left) = (goal.condition, goal.turns_left.saturating_sub(1));
+        self.say_of_goal(format!(
+            "restarted, and goes on until this holds: {condition}; {left} turns left"
+        ));
+        Ok(true)
     }
 
     async fn pursue(self: &Arc<Self>, order: GoalOrder) -> Result<String, AgentError> {
         if self.work().is_some() {
             return Err(self.busy());
         }
-        let (config, asked) = (self.config(), order);
-        let begun = blocking(move || {
-            let mut pursuit = Pursuit::ordered(&asked, &config, 0.0)?;
-            if let Some(pursuit) = &mut pursuit {
-                pursuit.turn_begins(&config)?;
-            }
-            Ok::<_, AgentError>(pursuit)
-        });
-        let Some(pursuit) = begun.await?? else {
+        let config = self.config();
+        let Some(pursuit) = blocking(move || Pursuit::ordered(&order, &config)).await?? else {
             return Err(AgentError::usage(
                 "there is no goal to go on with; /goal CONDITION, or /goal !COMMAND, sets one",
             ));
         };
         let message = pursuit.goal().first_message();
         let said = format!("works until this holds: {}", pursuit.goal().condition);
-        self.state.lock().pursued = Some(Pursued { pursuit, spent: 0.0 });
+        self.work_on(pursuit, message).await?;
+        Ok(said)
+    }
+
+    /// Begins the first turn of the work on a goal.
+    async fn work_on(
+        self: &Arc<Self>,
+        pursuit: Pursuit,
+        message: String,
+    ) -> Result<(), AgentError> {
+        // Without a model there is no goal at work.
+        self.prepared().await?;
+        let pursuit = self.counted(pursuit).await?;
+        self.state.lock().pursued = Some(pursuit.clone());
         let content = vec![ContentBlock::text(message)];
         if let Err(error) = self.send(content, Some(QueueMode::Followup)).await {
             self.state.lock().pursued = None;
+            self.pause_goal(pursuit).await;
             return Err(error);
         }
-        Ok(said)
+        Ok(())
+    }
+
+    /// The work with another turn, which begins.
+    async fn counted(&self, mut pursuit: Pursuit) -> Result<Pursuit, AgentError> {
+        let config = self.config();
+        blocking(move || pursuit.turn_begins(&config).map(|()| pursuit)).await?
+    }
+
+    async fn pause_goal(&self, mut pursuit: Pursuit) {
+        let config = self.config();
+        let paused = blocking(move || pursuit.pause(&config)).await.flatten();
+        if let Err(error) = paused {
+            tracing::warn!(session = self.key().as_str(), "the goal is not kept: {error}");
+        }
+    }
+
+    fn say_of_goal(&self, text: String) {
+        let notice = RunEvent::notice(self.key().clone(), Notice::Goal { text });
+        self.emit(SessionEvent::Run(&notice));
     }
 
     /// After a turn, if it was made for a goal: checks that, and has the next turn begin if it is not reached.
@@ -92,19 +160,22 @@ impl Session {
         result: &Result<RunResult, AgentError>,
         cancel: &CancellationToken,
     ) {
-        let Some((pursuit, spent)) = self.pursued_after(result) else { return };
+        let Some(mut pursuit) = self.state.lock().pursued.clone() else { return };
         let step = match result {
-            Ok(result) => self.step(&pursuit, &result.reply, spent, cancel).await,
+            Ok(result) => self.step(&mut pursuit, &result.reply, cancel).await,
             Err(error) => Err(error.clone()),
         };
         let step = match step {
-            Ok(GoalStep::GoesOn(message)) => self.begin_next(&pursuit, message).await,
+            Ok(GoalStep::GoesOn(message)) => self.begin_next(&mut pursuit, message).await,
             step => step,
         };
         let (condition, left) = (&pursuit.goal().condition, pursuit.goal().turns_left);
         let said = match &step {
             Ok(GoalStep::Reached) => format!("the goal is reached: {condition}"),
-            Ok(GoalStep::GoesOn(_)) => format!("the goal is not reached yet, {left} turns left"),
+            // The turn that begins is counted.
+            Ok(GoalStep::GoesOn(_)) => {
+                format!("the goal is not reached yet, {} turns left", left + 1)
+            }
             Ok(GoalStep::Paused(why)) => format!("the goal is paused: {why}; {ADVICE}"),
             Err(error) => format!("the goal is paused: {}; {ADVICE}", error.message),
         };
@@ -112,42 +183,38 @@ impl Session {
             Ok(GoalStep::GoesOn(_)) => self.state.lock().pursued.is_none(),
             _ => self.state.lock().pursued.take().is_none(),
         };
-        if !is_dropped {
-            let notice = RunEvent::notice(self.key().clone(), Notice::Goal { text: said });
-            self.emit(SessionEvent::Run(&notice));
+        if is_dropped {
+            return;
         }
-    }
-
-    /// The goal that is worked on, and what its turns have cost with this one.
-    fn pursued_after(&self, result: &Result<RunResult, AgentError>) -> Option<(Pursuit, f64)> {
-        let mut state = self.state.lock();
-        let pursued = state.pursued.as_mut()?;
-        pursued.spent += result.as_ref().map_or(0.0, |result| result.usage.cost.total);
-        Some((pursued.pursuit.clone(), pursued.spent))
+        if step.is_err() {
+            self.pause_goal(pursuit).await;
+        }
+        self.say_of_goal(said);
     }
 
     async fn step(
         &self,
-        pursuit: &Pursuit,
+        pursuit: &mut Pursuit,
         answer: &str,
-        spent: f64,
         cancel: &CancellationToken,
     ) -> Result<GoalStep, AgentError> {
         let config = self.config();
         let missing = pursuit.goal().missing_after(answer, &config, cancel).await?;
-        let own = pursuit.clone();
-        blocking(move || own.after_turn(missing, spent, &config)).await?
+        let mut own = pursuit.clone();
+        let judged =
+            blocking(move || own.after_turn(missing, &config).map(|step| (step, own))).await??;
+        *pursuit = judged.1;
+        Ok(judged.0)
     }
 
     /// Puts the message of the next turn into the inbox, unless the goal was dropped.
-    async fn begin_next(&self, pursuit: &Pursuit, message: String) -> Result<GoalStep, AgentError> {
-        let (mut next, config) = (pursuit.clone(), self.config());
+    async fn begin_next(
+        &self,
+        pursuit: &mut Pursuit,
+        message: String,
+    ) -> Result<GoalStep, AgentError> {
         let is_dropped = || self.state.lock().pursued.is_none();
-        let counted = blocking(move || {
-            next.turn_begins(&config)?;
-            Ok::<_, AgentError>(next)
-        });
-        let next = counted.await??;
+        *pursuit = self.counted(pursuit.clone()).await?;
         if is_dropped() {
             let config = self.config();
             blocking(move || Goal::keep(None, &config)).await??;
@@ -157,7 +224,7 @@ impl Session {
         let mut state = self.state.lock();
         state.is_due = true;
         if let Some(pursued) = &mut state.pursued {
-            pursued.pursuit = next;
+            pursued.clone_from(pursuit);
         }
         Ok(GoalStep::GoesOn(message))
     }

@@ -70,6 +70,7 @@ impl SessionConfig {
             senders: Senders::default(),
             principals: Vec::new(),
             run_packages: None,
+            listed_with: Arc::default(),
             narrowed: Vec::new(),
             seen_instructions: SeenInstructions::default(),
             editor_servers: BTreeMap::new(),
@@ -105,7 +106,9 @@ impl SessionConfig {
         let quota_state = QuotaState::default();
         let notices = NoticePublisher::default();
         let language_servers = Arc::default();
-        Self { seen_instructions, quota_state, notices, language_servers, ..new }.placed_anew()
+        let listed_with = Arc::default();
+        Self { seen_instructions, quota_state, notices, language_servers, listed_with, ..new }
+            .placed_anew()
     }
 
     /// The same session with another environment and config file. What is open stays open: its jobs, its browser, and
@@ -130,6 +133,7 @@ impl SessionConfig {
         };
         Ok(Self {
             executor,
+            listed_with: Arc::clone(&self.listed_with),
             senders: self.senders.clone(),
             seen_instructions: self.seen_instructions.clone(),
             editor_servers: self.editor_servers.clone(),

@@ -127,6 +127,7 @@ impl SessionConfig {
         params.working_directory = self.directory.clone().or_else(|| self.own_workspace.clone());
         params.prompt_files = self.prompt_files();
         params.mode = self.mode.clone();
+        params.listed_with = self.listed_with.lock().clone();
         params
     }
 
@@ -177,13 +178,9 @@ impl SessionConfig {
         }
     }
 
-    /// Where the calls of the session are counted.
+    /// Where the calls of the session are counted, for the bounds of a command and of a goal too.
     pub(crate) fn spending(&self) -> Arc<dyn Spending> {
-        let totals = Arc::clone(&self.home.stores().spending);
-        match self.options.max_cost {
-            Some(_) => self.options.cost.counting(totals),
-            None => totals,
-        }
+        self.options.cost.counting(Arc::clone(&self.home.stores().spending))
     }
 }
 

@@ -102,7 +102,7 @@ fn run_turn(
 ) -> Result<(), CliError> {
     let pictures = attachments::named(&args.images.paths)?;
     let options = run_options(&args.bounds)?;
-    let pursuit = args.goal.as_deref().map(goal::pursuit).transpose()?;
+    let goal = args.goal.as_deref().map(goal::goal).transpose()?;
     let scratch = args.no_session.then(scratch).transpose()?;
     let Entered { worktree, session, wanted } =
         worktree::enter(&args.worktree, &args.session, Wanted::from(args.last))?;
@@ -162,8 +162,8 @@ fn run_turn(
             cancel,
             on_event: &on_event,
         };
-        let outcome = match pursuit {
-            Some(pursuit) => turns.pursue(pursuit, pictures, message).await.map(|()| None),
+        let outcome = match goal {
+            Some(goal) => turns.pursue(goal, pictures, message).await.map(|()| None),
             None => turns.answer(pictures, message, form.as_ref()).await,
         };
         if let Ok(Some(value)) = &outcome {

@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use myclaw_testkit::{
-    ModelServer, RecordedRequest, Reply, Script, Signal, Step, TempHome, WireFormat,
+    Gate, ModelServer, RecordedRequest, Reply, RunningChild, Script, Signal, Step, TempHome,
+    Terminal, WireFormat,
 };
 use serde_json::json;
 
 use crate::rpc::Client;
-use crate::run;
 use crate::screen::{ask, chat, leave, prompt_after};
+use crate::{myclaw, run};
+
+/// Longest wait for the end of a process.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A model that adds a line to a file for each message, and says at the third one that the goal is reached.
 fn answer(request: &RecordedRequest, number: usize) -> Step {
@@ -143,4 +147,82 @@ fn a_program_sets_a_goal_follows_it_by_its_notices_and_takes_it_up_again() {
     client.ask(json!({"type": "abort"}), 3);
     client.wait_for("the goal is paused");
     client.finish();
+}
+
+#[test]
+fn what_sub_agents_cost_counts_for_a_goal_and_a_limit_of_the_command_replaces_that_of_the_goal() {
+    // Each turn begins a sub-agent, which costs 2.70 dollars.
+    let script = || {
+        Script::answer_with(|request: &RecordedRequest, number| {
+            let last = json!(request.messages().last()).to_string();
+            if json!(request.messages().first()).to_string().contains("[Task ") {
+                let done = last.contains("tool_result");
+                let path = json!({"path": "."});
+                let call = Reply::anthropic().tool_call(format!("t{number}"), "ls", path);
+                let done_or =
+                    if done { Reply::anthropic().text("done") } else { call.usage(900_000, 10) };
+                return done_or.step();
+            }
+            if last.contains("tool_result") {
+                return Reply::anthropic().text("More.").step();
+            }
+            let order = json!({"task": "look"});
+            Reply::anthropic().tool_call(format!("c{number}"), "sessions_spawn", order).step()
+        })
+    };
+    for (limit, tasks, says) in [
+        (&["--goal", "!false"][..], 2, "the goal is not reached: it cost $5.4"),
+        (&["--goal", "!false", "--max-cost", "9"][..], 4, "raise --max-cost"),
+        (&["--goal", "!false", "--max-cost", "1"][..], 1, "raise --max-cost"),
+    ] {
+        let server = ModelServer::spawn_blocking_thread(script());
+        let home = TempHome::new();
+        let mut config = TempHome::config_for(server.url(), WireFormat::AnthropicMessages);
+        config["agents"] = json!({"defaults": {"sandbox": {"mode": "off"}}});
+        home.write_config(&config);
+        let output = run(&home, &[&["run", "begin"], limit].concat());
+        output.assert_code(1);
+        assert!(output.stderr().contains(says), "{limit:?}: {}", output.stderr());
+        let is_task = |request: &RecordedRequest| {
+            request.messages().len() == 1
+                && json!(request.messages().first()).to_string().contains("[Task ")
+        };
+        assert_eq!(server.requests().iter().filter(|it| is_task(it)).count(), tasks, "{limit:?}");
+    }
+}
+
+#[test]
+fn a_goal_that_is_killed_in_the_first_turn_of_a_new_session_is_kept() {
+    let gate = Gate::closed();
+    let script = Script::answer_with(move |_, _| {
+        Reply::anthropic().text("One more.").step().hold_after(0, &gate)
+    });
+    let server = ModelServer::spawn_blocking_thread(script);
+    let home = TempHome::new();
+    home.use_server(&server, WireFormat::AnthropicMessages);
+    // As a script, in the chat, and by a program.
+    let script =
+        RunningChild::spawn(&mut myclaw(&home, &["run", "-s", "one", "--goal", "!test -e a"]));
+    server.wait_for_requests_blocking(1);
+    script.signal(Signal::Kill);
+    script.wait(PATIENCE);
+    let mut terminal = Terminal::spawn(&myclaw(&home, &["chat", "-s", "two"]));
+    terminal.expect("You: ");
+    terminal.send_line("/goal !test -e b");
+    server.wait_for_requests_blocking(2);
+    let id = terminal.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-9", &id]).status().expect("kill").success());
+    terminal.wait();
+    let mut client = Client::of(&mut myclaw(&home, &["rpc", "-s", "three"]));
+    client.ask(json!({"type": "goal", "condition": "!test -e c"}), 1);
+    server.wait_for_requests_blocking(3);
+    client.child.signal(Signal::Kill);
+    client.child.wait(PATIENCE);
+    for (session, condition) in [("one", "test -e a"), ("two", "test -e b"), ("three", "test -e c")]
+    {
+        let mut terminal = Terminal::spawn(&myclaw(&home, &["chat", "-s", session]));
+        prompt_after(&mut terminal, "goal paused");
+        ask(&mut terminal, "/goal", &format!("{condition} (paused, 19 turns left"));
+        leave(&mut terminal);
+    }
 }

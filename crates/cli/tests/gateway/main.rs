@@ -31,7 +31,9 @@ mod devices;
 mod disk;
 mod failures;
 mod fixture;
+mod goals;
 mod guard;
+mod half_a_day;
 #[cfg(target_os = "linux")]
 mod limits;
 mod mcp;

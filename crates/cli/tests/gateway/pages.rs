@@ -202,3 +202,30 @@ fn what_is_remembered_is_seen_searched_corrected_and_forgotten() {
     assert_eq!(stranger.get("/api/memory").unwrap().0, 401);
     gateway.stop();
 }
+
+#[test]
+fn attach_shows_corrects_and_forgets_what_is_remembered() {
+    let bench = Bench::new(answering("fine"));
+    let gateway = bench.start();
+    let mut terminal = bench.attach(&[]);
+    let mut ask = |line: &str, answer: &str| {
+        terminal.send_line(line);
+        terminal.expect(answer);
+        terminal.expect("You: ");
+        terminal.text()
+    };
+    ask("/memory", "nothing is remembered yet");
+    let screen = ask("/memory add I like tea", "remembered (");
+    let (_, rest) = screen.rsplit_once("remembered (").unwrap();
+    let id = rest.split_once(')').unwrap().0.to_owned();
+    ask("/memory why nobody", "there is no fact `nobody`");
+    ask(&format!("/memory edit {id} I like coffee"), "before: I like tea");
+    ask(&format!("/memory why {id}"), "I like coffee");
+    ask("/memory search coffee", "memory/facts.md");
+    ask(&format!("/memory forget {id}"), "forgot: I like coffee");
+    ask("/memory", "nothing is remembered yet");
+    ask("/memory what", "/memory lists the facts");
+    let facts = bench.myclaw(&["memory", "list"]).stdout();
+    assert!(facts.contains("nothing is remembered yet"), "{facts}");
+    gateway.stop();
+}

@@ -521,6 +521,16 @@ fn the_page_draws_diagrams_in_a_frame_that_reaches_nothing() {
 }
 
 #[test]
+fn the_page_works_on_a_goal_and_rests_while_that_is_looked_at() {
+    let page = Page::new();
+    page.bench.unconfined(|_| {});
+    let gateway = page.bench.start();
+    let workspace = page.bench.home.workspace().display().to_string();
+    page.script_with("goals", &gateway, &[("WORKSPACE", &workspace)]);
+    gateway.stop();
+}
+
+#[test]
 fn the_page_offers_the_commands_of_the_owner() {
     let page = Page::new();
     let commands = page.bench.home.state_directory().join("commands");

@@ -81,7 +81,13 @@ impl Delivery {
             }
             _ => None,
         };
+        if let SessionCommand::Goal(order) = &command
+            && order.is_work()
+        {
+            self.goal_begins(&desk, order).await?;
+        }
         let obeyed = desk.session.obey(command, name).await;
+        self.look_after_goal(&desk);
         // A desk without messages is closed again where there are many.
         desk.wake.notify_one();
         let mut answer = obeyed?;

@@ -66,6 +66,8 @@ struct State {
     asked: Option<Box<ProgramRequest>>,
     /// What was chosen for the session and is not stored.
     choice: Option<Choice>,
+    /// Whether it is noted that a goal is worked on.
+    has_goal: bool,
 }
 
 /// A run that gave no answer.
@@ -181,6 +183,11 @@ impl Desk {
         let before = state.choice.take().unwrap_or_default();
         let model = new.model.or(before.model);
         state.choice = Some(Choice { model, thinking: new.thinking.or(before.thinking) });
+    }
+
+    /// Says whether it is noted that a goal is worked on. Returns what was said before.
+    pub(super) fn has_goal(&self, is_noted: bool) -> bool {
+        std::mem::replace(&mut self.state.lock().has_goal, is_noted)
     }
 
     /// What was chosen for the session and is not stored.

@@ -24,6 +24,9 @@ impl Delivery {
         let desk = self.desks().get(key.as_str()).cloned();
         if let Some(desk) = desk {
             desk.heed(event);
+            if matches!(event, SessionEvent::End(..)) {
+                self.look_after_goal(&desk);
+            }
             for (route, text) in desk.take_notices() {
                 let this = Arc::clone(self);
                 self.process.tasks.spawn(async move {

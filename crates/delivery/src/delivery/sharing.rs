@@ -118,7 +118,13 @@ impl Delivery {
         if !claims.is_shared() {
             return;
         }
-        tokio::join!(claims.keep(), self.follow(), self.outbox.follow(), self.children.follow());
+        tokio::join!(
+            claims.keep(),
+            self.follow(),
+            self.outbox.follow(),
+            self.children.follow(),
+            self.follow_goals()
+        );
     }
 
     /// Looks at the messages without an answer now and after each change.

@@ -115,6 +115,11 @@ impl Intake {
         }
         if is_new_session {
             enter_in_index(shared);
+            if !shared.run.listed_with.is_empty()
+                && let Some(entering) = shared.entering.take()
+            {
+                entering.await.map_err(|error| RunError::Internal(error.to_string()))?;
+            }
         } else if !shared.is_quiet() && !shared.has_begun {
             let (store, key) = (shared.run.store.clone(), shared.run.session_key.clone());
             shared.entering = Some(tokio::task::spawn_blocking(move || store.begin_turn(&key)));
@@ -392,7 +397,7 @@ fn begin_with_append(shared: &mut Shared) {
 }
 
 /// Adds a new session to the index before its first answer, so that a session whose process is killed in its first turn
-/// can be found. The model is called at the same time. A failure is reported by the update at the end of the turn,
+/// can be found. The model is called at the same time, unless something is to be kept with it. A failure is reported by the update at the end of the turn,
 /// which repeats the entry.
 fn enter_in_index(shared: &mut Shared) {
     let (store, key) = (shared.run.store.clone(), shared.run.session_key.clone());
@@ -404,7 +409,8 @@ fn enter_in_index(shared: &mut Shared) {
     let words = first.as_deref().map(first_words);
     shared.opening = first;
     let words = words.map(|words| (FIRST_WORDS.to_owned(), words.into()));
-    let fields: Map<_, _> = words.into_iter().chain(shared.run.mode.field()).collect();
+    let given = shared.run.listed_with.clone();
+    let fields: Map<_, _> = words.into_iter().chain(shared.run.mode.field()).chain(given).collect();
     let extra = (!fields.is_empty()).then_some(fields);
     let patch = MetaPatch { extra, in_turn: Some(true), ..MetaPatch::default() };
     shared.entering = Some(tokio::task::spawn_blocking(move || store.enter(&key, patch)));

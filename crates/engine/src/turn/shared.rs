@@ -8,6 +8,7 @@ use std::sync::Arc;
 use myclaw_llm::outside::harmless_schema;
 use myclaw_llm::{ToolSchema, Usage};
 use myclaw_session::{SessionKey, Sessions};
+use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
@@ -51,6 +52,8 @@ pub(crate) struct RunContext {
     pub(crate) quiet: QuietMessages,
     /// The permission mode of the session.
     pub(crate) mode: SessionMode,
+    /// Further fields of the entry in the list of sessions of a new one.
+    pub(crate) listed_with: Map<String, Value>,
     /// Removed from the results of tools.
     pub(crate) known_secrets: Arc<KnownSecrets>,
 }

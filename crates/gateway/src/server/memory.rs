@@ -1,12 +1,11 @@
 //! What the agents remember, for the page: see, search, correct, delete, and why it is known.
 
-use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::routing::get;
 use axum::{Json, Router};
-use myclaw_agent::remembered::{Redaction, SessionsOf};
+use myclaw_agent::remembered::{Redaction, SessionsOf, refuse_store};
 use myclaw_agent::{AgentError, SessionConfig};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -136,16 +135,8 @@ async fn forget(
 ) -> Result<Json<Value>, GatewayError> {
     let forgotten = move |config: &SessionConfig| {
         let fact = config.fact(&id)?;
-        let forgot = config.forget(Some(&fact), &Redaction::Nothing, &|path, _| own_store(path))?;
+        let forgot = config.forget(Some(&fact), &Redaction::Nothing, &refuse_store)?;
         Ok(json!({"fact": fact, "messages": forgot.messages}))
     };
     with_notes(&server, whose.agent.as_deref(), forgotten).await
-}
-
-/// A command that was killed while it changed databases has to be completed first, and this gateway has one of them open.
-fn own_store(path: &FilePath) -> Result<(), String> {
-    Err(format!(
-        "{} is in use, and an earlier `myclaw memory forget --redact` still has to change it; stop the gateway, and repeat that",
-        path.display()
-    ))
 }

@@ -311,7 +311,7 @@ impl Server {
         session: &str,
         range: HistoryRange,
     ) -> Result<Value, GatewayError> {
-        let (key, is_busy) = self.delivery.session(session)?;
+        let (key, _) = self.delivery.session(session)?;
         // Before the log is read: what comes later is in the events.
         let newest = self.hub.newest(key.as_str());
         let home = self.delivery.home();
@@ -333,7 +333,7 @@ impl Server {
         let reports = self.reports(&messages).await?;
         Ok(json!({
             "session": key.as_str(),
-            "busy": is_busy || self.hub.is_running(key.as_str()),
+            "busy": self.hub.is_running(key.as_str()),
             "stream": self.hub.stream(),
             "sequence": newest,
             "until": until,

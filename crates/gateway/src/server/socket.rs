@@ -433,7 +433,7 @@ impl Client {
 
     /// Begins to send the events of a session: those after `after`, if they are of this process and still kept.
     async fn watch(&mut self, session: &str, params: &Params) -> Result<Value, GatewayError> {
-        let (key, is_busy) = self.server.delivery.session(session)?;
+        let (key, _) = self.server.delivery.session(session)?;
         if self.watched.len() >= MOST_WATCHED && !self.watched.contains_key(key.as_str()) {
             let why = format!("a connection watches at most {MOST_WATCHED} sessions; unwatch one");
             return Err(GatewayError::Unusable(why));
@@ -451,7 +451,7 @@ impl Client {
         self.watched.insert(key.as_str().to_owned(), watched);
         Ok(json!({
             "session": key.as_str(),
-            "busy": is_busy || self.server.hub.is_running(key.as_str()),
+            "busy": self.server.hub.is_running(key.as_str()),
             "mode": self.server.delivery.mode(session)?,
             "stream": self.server.hub.stream(),
             "sequence": after.unwrap_or(newest),

@@ -4,7 +4,7 @@ use myclaw_agent::{SessionCommand, did_you_mean};
 use myclaw_front::requests;
 
 /// The commands, for suggestions.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     "/help",
     "/new",
     "/sessions",
@@ -28,6 +28,7 @@ const NAMES: [&str; 24] = [
     "/btw",
     "/rewind",
     "/goal",
+    "/memory",
     "/theme",
 ];
 
@@ -49,6 +50,7 @@ pub(super) const HELP: &str = "\
 /undo, /redo      undo the file changes of the last turn, or make them again
 /rewind [NUMBER]  list your messages, or go back to before one, in files too, in a new session
 /goal [CONDITION] work until CONDITION holds, or until !COMMAND succeeds; /goal resume, /goal stop
+/memory [WHAT]    what is remembered: search WORDS, why ID, add TEXT, edit ID TEXT, forget ID
 /title TEXT       change the title of this session
 /theme [NAME]     show or change the colours of this terminal
 /agents           the agents that are files, which sub-agents can be

@@ -392,8 +392,6 @@ impl View {
                 match kind {
                     "llm_start" => self.arriving.call_begins(),
                     "llm_end" => self.arriving.is_whole(),
-                    // It comes between two runs. Who attached while the goal was looked at has no event of the run before.
-                    "notice" if event["code"] == "goal" => self.is_busy = false,
                     _ => {}
                 }
                 match Shown::of_json(event) {

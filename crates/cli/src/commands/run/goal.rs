@@ -10,35 +10,35 @@ use myclaw_llm::ContentBlock;
 
 use super::Turns;
 
-/// The work on the goal of the command line.
-pub(super) fn pursuit(text: &str) -> Result<Pursuit, CliError> {
-    match Goal::new(text) {
-        Ok(goal) => Ok(Pursuit::begin(goal, 0.0)),
-        Err(error) => Err(CliError::usage(format!("--goal: {}", error.message))),
-    }
+/// The goal of the command line.
+pub(super) fn goal(text: &str) -> Result<Goal, CliError> {
+    Goal::new(text).map_err(|error| CliError::usage(format!("--goal: {}", error.message)))
 }
 
 impl Turns<'_> {
     /// Runs turns until the goal is reached or a bound is.
     pub(super) async fn pursue(
         &self,
-        mut pursuit: Pursuit,
+        goal: Goal,
         pictures: Vec<Attachment>,
         message: String,
     ) -> Result<(), CliError> {
+        let mut pursuit = Pursuit::begin(goal, self.config);
         let first = format!("{message}\n\n{}", pursuit.goal().first_message()).trim().to_owned();
         let mut content = self.with_texts(attachments::content(pictures, first)).await?;
-        let mut cost = 0.0;
         loop {
             pursuit.turn_begins(self.config)?;
-            let result = self.run(content).await?;
-            cost += result.usage.cost.total;
-            let goal = pursuit.goal();
-            let missing = goal.missing_after(&result.reply, self.config, &self.cancel).await?;
-            match pursuit.after_turn(missing, cost, self.config)? {
+            let missing = match self.turn_for(pursuit.goal(), content).await {
+                Ok(missing) => missing,
+                Err(error) => {
+                    pursuit.pause(self.config)?;
+                    return Err(error);
+                }
+            };
+            match pursuit.after_turn(missing, self.config)? {
                 GoalStep::Reached => {
                     if self.verbosity == Verbosity::Normal {
-                        let condition = escaped(&goal.condition);
+                        let condition = escaped(&pursuit.goal().condition);
                         note(format_args!("myclaw: the goal is reached: {condition}"));
                     }
                     return Ok(());
@@ -52,5 +52,15 @@ impl Turns<'_> {
                 }
             }
         }
+    }
+
+    /// A turn, and what [`Goal::missing_after`] says of its answer.
+    async fn turn_for(
+        &self,
+        goal: &Goal,
+        content: Vec<ContentBlock>,
+    ) -> Result<Option<String>, CliError> {
+        let reply = self.run(content).await?.reply;
+        Ok(goal.missing_after(&reply, self.config, &self.cancel).await?)
     }
 }
