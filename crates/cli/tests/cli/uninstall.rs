@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use myclaw_testkit::{RunningChild, TempHome};
+use myclaw_testkit::{ChildOutput, RunningChild, TempHome};
 
 use crate::packages::add;
 use crate::{myclaw, run};
@@ -41,6 +41,12 @@ fn used() -> TempHome {
     home
 }
 
+/// With a directory for temporary files of its own: other tests are killed, and leave some in the usual one.
+fn uninstall(home: &TempHome, arguments: &[&str]) -> ChildOutput {
+    let mut command = myclaw(home, &["uninstall"]);
+    RunningChild::run(command.env("TMPDIR", home.path().join("tmp")).args(arguments))
+}
+
 #[test]
 fn everything_goes_without_a_question_if_asked_for() {
     let home = used();
@@ -54,21 +60,16 @@ fn everything_goes_without_a_question_if_asked_for() {
         home.write(format!("{name}/owner"), "1 1\n");
     }
     home.write(".myclaw/.myclaw.Ab12.tmp", "{}");
-    let uninstall = |arguments: &[&str]| {
-        let mut command = myclaw(&home, &["uninstall"]);
-        command.env("TMPDIR", home.path().join("tmp")).args(arguments);
-        RunningChild::run(&mut command)
-    };
-    let dry = uninstall(&["--dry-run"]);
+    let dry = uninstall(&home, &["--dry-run"]);
     assert!(!dry.stdout().contains("not written by MyClaw"), "{}", dry.stdout());
     assert!(dry.stdout().contains("stays: ") && dry.stdout().contains(".myclaw.before-"));
-    let output = uninstall(&["--yes", "--workspace"]);
+    let output = uninstall(&home, &["--yes", "--workspace"]);
     output.assert_code(0);
     assert!(output.stdout().contains(".myclaw/sessions ("), "{}", output.stdout());
     assert!(output.stdout().contains("the program is still there"), "{}", output.stdout());
     assert_eq!(files(home.path()), [home.path().join(".zfunc/_other").display().to_string()]);
     assert!(!home.path().join(".myclaw").exists());
-    let again = run(&home, &["uninstall", "--yes"]);
+    let again = uninstall(&home, &["--yes"]);
     again.assert_code(0);
     assert!(again.stdout().contains("nothing is left to remove"), "{}", again.stdout());
 }
@@ -81,7 +82,7 @@ fn work_and_files_of_others_stay() {
     home.write(".myclaw/host/groups/family/MISSION.md", "mine");
     home.write(".myclaw/host/groups.json", "{}");
     home.write(".local/share/bash-completion/completions/myclaw", "# of another program\n");
-    let output = run(&home, &["uninstall", "-y"]);
+    let output = uninstall(&home, &["-y"]);
     output.assert_code(0);
     let text = output.stdout();
     assert!(text.contains("photo.png (not written by MyClaw)"), "{text}");
@@ -108,10 +109,10 @@ fn work_and_files_of_others_stay() {
 fn nothing_is_removed_without_a_yes() {
     let home = used();
     let before = files(home.path());
-    let dry = run(&home, &["uninstall", "--dry-run"]);
+    let dry = uninstall(&home, &["--dry-run"]);
     dry.assert_code(0);
     assert!(dry.stdout().contains("nothing was removed"), "{}", dry.stdout());
-    let refused = run(&home, &["uninstall"]);
+    let refused = uninstall(&home, &[]);
     refused.assert_code(2);
     assert!(refused.stderr().contains("`myclaw uninstall --yes`"), "{}", refused.stderr());
     assert_eq!(files(home.path()), before);
@@ -143,7 +144,7 @@ fn links_go_and_what_they_lead_to_stays() {
         home.path().join(".myclaw/workspace"),
     )
     .expect("linked");
-    run(&home, &["uninstall", "--yes", "--workspace"]).assert_code(0);
+    uninstall(&home, &["--yes", "--workspace"]).assert_code(0);
     assert!(!home.path().join(".myclaw").exists());
     assert_eq!(
         std::fs::read_to_string(home.path().join("elsewhere/notes.txt")).expect("read"),
