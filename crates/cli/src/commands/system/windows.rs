@@ -2,7 +2,7 @@
 
 use myclaw_front::exit::CliError;
 
-use crate::args::Command;
+use crate::args::{Command, GatewayCommand};
 
 /// What this system lacks, in words for people.
 pub(crate) const MISSING: Option<&str> = Some(
@@ -22,6 +22,14 @@ pub(crate) fn refuse(command: Option<&Command>) -> Result<(), CliError> {
         Some(Command::Runner(_)) => "runner",
         Some(Command::Node(_)) => "node",
         Some(Command::Update(_)) => "update",
+        Some(Command::Gateway(args))
+            if matches!(
+                args.command,
+                Some(GatewayCommand::Install(_) | GatewayCommand::Uninstall(_))
+            ) =>
+        {
+            "gateway install"
+        }
         _ => return Ok(()),
     };
     Err(CliError::usage(format!(
