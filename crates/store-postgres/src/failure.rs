@@ -55,8 +55,8 @@ impl From<Error> for Failure {
                 "cannot be used ({said}); create it with createdb, or correct its name in the address"
             )),
             &SqlState::INSUFFICIENT_PRIVILEGE => Self::lasting(format!(
-                "cannot be used ({said}); the user of its address needs the right to create a schema, or to own the \
-                 schema myclaw"
+                "cannot be used ({said}); the user of its address needs the right to create a schema, or to own \
+                 that of the tenant"
             )),
             &SqlState::UNDEFINED_TABLE
             | &SqlState::UNDEFINED_COLUMN

@@ -174,7 +174,7 @@ impl Sessions for PostgresSessions {
         let Some(reader) = self.reader(key)? else { return Ok(()) };
         for entry in reader.entries() {
             let entry = match entry {
-                // A turn asks for it, and goes on without it.
+                // A turn asks for it, and does not need it.
                 Err(error) if reader.has_sealed() => {
                     tracing::warn!(session = key.as_str(), %error, "the beginning of a session is left out");
                     return Ok(());
@@ -195,7 +195,7 @@ impl Sessions for PostgresSessions {
         key: &SessionKey,
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
     ) -> Result<(), SessionError> {
-        self.reader(key)?.map_or(Ok(()), |reader| reader.visit_newest(visit))
+        self.reader(key)?.map_or(Ok(()), |reader| reader.visit_recent(visit))
     }
 
     fn sync(&self, _key: &SessionKey) -> Result<(), SessionError> {

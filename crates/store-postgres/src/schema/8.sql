@@ -16,11 +16,12 @@ CREATE INDEX segment_blob ON myclaw.segment (blob);
 CREATE INDEX segment_grams ON myclaw.segment USING gin (grams);
 -- So many of its first rows are in segments.
 ALTER TABLE myclaw.session ADD COLUMN sealed bigint NOT NULL DEFAULT 0;
--- The sessions with a summary, before which rows may be sealed, and when somebody last began with that.
+-- The sessions with a summary, before which rows may be sealed, and when somebody last looked whether that is worth it.
 CREATE TABLE myclaw.sealable (
     session bigint PRIMARY KEY REFERENCES myclaw.session (id) ON DELETE CASCADE,
     tried timestamptz NOT NULL DEFAULT '-infinity'
 );
+CREATE INDEX sealable_tried ON myclaw.sealable (tried);
 INSERT INTO myclaw.sealable (session) SELECT DISTINCT session FROM myclaw.entry WHERE kind = 'compaction';
 -- A program of an earlier version that still runs does not read segments, so there are none until it has been replaced.
 ALTER TABLE myclaw.format ADD COLUMN seals_from timestamptz;

@@ -4,10 +4,11 @@
 //! killed in between leaves a content that nothing names, which [`Core::sweep_blobs`] finds. The bytes are in parts in the
 //! database, or in the object storage that the owner has named, if it can be used.
 
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use myclaw_files::hex;
-use myclaw_session::{BlobError, BlobLimits, Blobs, NamedBlob, SessionError};
+use myclaw_session::{BlobError, BlobLimits, Blobs, NamedBlob, OpenBlob, SessionError};
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio_postgres::types::Type;
@@ -59,19 +60,41 @@ impl Core {
     }
 
     /// `None` if the object storage cannot be used, which it has logged. The row that was begun is swept.
-    pub(super) fn put_elsewhere(
+    fn put_elsewhere(
         &self,
         elsewhere: &Arc<dyn Blobs>,
-        mut content: &[u8],
+        mut content: impl Read,
     ) -> Result<Option<Blob>, SessionError> {
         let mut name = [0; 16];
         if SystemRandom::new().fill(&mut name).is_err() {
             return Ok(None);
         }
-        let (digest, name) = (digest_of(content), hex(&name));
+        let name = hex(&name);
         let id = self.begin_blob(Some(&name))?;
-        let put = elsewhere.put(&name, &mut content, ALL);
-        Ok(put.is_ok().then_some(Blob { id, digest, place: Some(name) }))
+        let digest = elsewhere.put(&name, &mut content, ALL).ok().and_then(|put| put.digest);
+        Ok(digest.map(|digest| Blob { id, digest, place: Some(name) }))
+    }
+
+    /// Stores a content that is too large for the database, without having all of it in memory. `None` if there is no object
+    /// storage that can be used.
+    pub(super) fn put_large(&self, content: impl Read) -> Result<Option<Blob>, SessionError> {
+        self.elsewhere.get().map_or(Ok(None), |elsewhere| self.put_elsewhere(elsewhere, content))
+    }
+
+    /// Passes a content on, that of a large one in parts.
+    pub(super) fn copy_blob(
+        &self,
+        blob: &Blob,
+        to: &mut dyn io::Write,
+    ) -> Result<(), SessionError> {
+        let failed = |error: io::Error| failed_io("read", &error.to_string());
+        match &blob.place {
+            Some(place) => {
+                let mut content = self.open_elsewhere(place, &blob.digest)?;
+                io::copy(&mut content, to).map(drop).map_err(failed)
+            }
+            None => to.write_all(&self.read_blob(blob)?).map_err(failed),
+        }
     }
 
     fn begin_blob(&self, place: Option<&str>) -> Result<i64, SessionError> {
@@ -104,14 +127,18 @@ impl Core {
     }
 
     fn read_elsewhere(&self, place: &str, digest: &str) -> Result<Vec<u8>, SessionError> {
+        let content = self.open_elsewhere(place, digest)?.read_all();
+        content.map_err(|error| failed_io("read", &error.to_string()))
+    }
+
+    fn open_elsewhere(&self, place: &str, digest: &str) -> Result<OpenBlob, SessionError> {
         let Some(elsewhere) = self.elsewhere.get() else {
             let why = "a content is in the object storage, and gateway.blobs is not set on this machine; set it to the bucket \
                        that the other machines use";
             return Err(failed_io("read", why));
         };
         let named = NamedBlob { name: place.to_owned(), digest: Some(digest.to_owned()) };
-        let content = elsewhere.open(&named).and_then(|open| Ok(open.read_all()?));
-        content.map_err(|error| match error {
+        elsewhere.open(&named).map_err(|error| match error {
             BlobError::Missing => {
                 failed_io("read", &format!("{} is gone", elsewhere.describe(&named)))
             }

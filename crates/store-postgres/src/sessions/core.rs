@@ -58,7 +58,7 @@ pub(super) struct Core {
     pub(super) elsewhere: OnceLock<Arc<dyn Blobs>>,
     /// What is moved there of logs.
     pub(super) sealing: Sealing,
-    /// Whether that goes on now, and whether texts are changed, which must not move meanwhile.
+    /// Whether rows are moved now, and whether texts are changed, which must not move meanwhile.
     is_sealing: AtomicBool,
     pub(super) is_changing: AtomicBool,
     /// When it was last looked for what is left of deleted sessions.

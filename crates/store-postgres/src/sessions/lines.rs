@@ -19,8 +19,8 @@ const MOST_ROWS: i64 = 512;
 pub(super) enum Direction {
     /// Those behind this place, up to another one.
     Forward(i64, i64),
-    /// Those before this place, the newest first.
-    Backward(i64),
+    /// Those before this place, the newest first, down to another one.
+    Backward(i64, i64),
 }
 
 /// Rows in one direction, each with its place.
@@ -49,7 +49,7 @@ impl<'c> Lines<'c> {
     fn next_place(&self) -> Option<i64> {
         match self.direction {
             Direction::Forward(at, last) => (at < last).then_some(at + 1),
-            Direction::Backward(at) => (at > 1).then_some(at - 1),
+            Direction::Backward(at, first) => (at > first).then_some(at - 1),
         }
     }
 
@@ -57,7 +57,7 @@ impl<'c> Lines<'c> {
         let Some(next) = self.next_place() else { return Ok(()) };
         let (at, last) = match self.direction {
             Direction::Forward(at, last) => (at, last),
-            Direction::Backward(at) => (at, at),
+            Direction::Backward(at, _) => (at, at),
         };
         let wanted: [Parameter<'_>; 4] = [
             (&self.session, Type::INT8),
@@ -67,7 +67,7 @@ impl<'c> Lines<'c> {
         ];
         let found = match self.direction {
             Direction::Forward(..) => self.core.rows("read", sql::FORWARD, &wanted)?,
-            Direction::Backward(_) => self.core.rows("read", sql::BACKWARD, &wanted[..3])?,
+            Direction::Backward(..) => self.core.rows("read", sql::BACKWARD, &wanted[..3])?,
         };
         self.page = (self.page * 2).min(MOST_ROWS);
         let first: Option<i64> = found.first().map(|row| column(row, 0)).transpose()?;
@@ -90,9 +90,9 @@ impl<'c> Lines<'c> {
             Direction::Forward(at, last) => rows
                 .filter(|(place, _)| *place > at && *place <= last)
                 .for_each(|(place, body)| self.push(place, body)),
-            Direction::Backward(at) => rows
+            Direction::Backward(at, first) => rows
                 .rev()
-                .filter(|(place, _)| *place < at)
+                .filter(|(place, _)| *place < at && *place >= first)
                 .for_each(|(place, body)| self.push(place, body)),
         }
         Ok(true)
@@ -100,7 +100,7 @@ impl<'c> Lines<'c> {
 
     fn push(&mut self, place: i64, body: String) {
         match &mut self.direction {
-            Direction::Forward(at, _) | Direction::Backward(at) => *at = place,
+            Direction::Forward(at, _) | Direction::Backward(at, _) => *at = place,
         }
         self.read.push_back((place, body));
     }

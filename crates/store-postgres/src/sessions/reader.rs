@@ -15,6 +15,9 @@ use super::sql;
 use crate::pool::Parameter;
 use crate::read::number;
 
+/// More rows than the last turns have.
+const RECENT: i64 = 1_000;
+
 /// A session as it was when it was opened for reading.
 #[derive(Debug)]
 pub(super) struct PostgresReader {
@@ -62,13 +65,13 @@ impl PostgresReader {
 
     /// The entries before `before`, the newest first.
     pub(super) fn backward(&self, before: i64) -> Rows<'_> {
-        self.rows(Direction::Backward(before))
+        self.rows(Direction::Backward(before, 1))
     }
 
     fn rows(&self, direction: Direction) -> Rows<'_> {
         Rows {
             lines: Lines::new(&self.core, self.id, direction),
-            is_backward: matches!(direction, Direction::Backward(_)),
+            is_backward: matches!(direction, Direction::Backward(..)),
             is_over: false,
             skipped: 0,
             time: self.header.created_at,
@@ -90,6 +93,23 @@ impl PostgresReader {
             Some(row) => Ok(Some((column(row, 0)?, column(row, 1)?))),
             None => self.core.sealed_place(self.id, id),
         }
+    }
+
+    /// Passes the messages to `visit`, the newest first, for something of the last turns: without those that are sealed, if more
+    /// than enough others are there.
+    pub(super) fn visit_recent(
+        &self,
+        visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
+    ) -> Result<(), SessionError> {
+        let first = if self.last - self.sealed >= RECENT { self.sealed + 1 } else { 1 };
+        for entry in self.rows(Direction::Backward(self.last + 1, first)) {
+            if let Entry::Message(message) = entry?
+                && visit(message).is_break()
+            {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Whether a part of it is in the object storage.

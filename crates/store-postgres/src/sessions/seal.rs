@@ -2,10 +2,9 @@
 //! a while, or that have many of them.
 //!
 //! The content is uploaded first. Then one statement adds the segment and removes its rows, under the epoch that the session
-//! had before its rows were read: whoever has taken it since wins. A content that no segment names is dropped or, after a
+//! had before its rows were read, so a later owner wins. A content that no segment names is dropped or, after a
 //! crash, swept. Without an object storage nothing moves.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use myclaw_files::now_ms;
@@ -24,6 +23,9 @@ const SEGMENT_BYTES: usize = 4 * 1024 * 1024;
 /// Summaries that are looked at: those without a text may be ignored by a turn, which reads on then.
 const MOST_SUMMARIES: usize = 8;
 
+/// After so many sessions with a failure it is left to the next time.
+const MOST_FAILURES: u32 = 3;
+
 /// A session with rows to seal.
 struct Session {
     id: i64,
@@ -35,7 +37,7 @@ struct Session {
 
 impl Core {
     /// Seals what is old of some sessions. Returns how many segments that made.
-    pub(super) fn seal_old_parts(self: &Arc<Self>) -> Result<usize, SessionError> {
+    pub(super) fn seal_old_parts(&self) -> Result<usize, SessionError> {
         if self.elsewhere.get().is_none() || self.is_changing.load(Ordering::SeqCst) {
             return Ok(0);
         }
@@ -55,7 +57,7 @@ impl Core {
             (&mine, Type::INT8_ARRAY),
             (&again, Type::INT8),
         ];
-        let mut count = 0;
+        let (mut count, mut failures) = (0, 0);
         for row in &self.rows("seal", statements::TAKE_SEALABLE, &parameters)? {
             let session = Session {
                 id: column(row, 0)?,
@@ -64,7 +66,18 @@ impl Core {
                 last: column(row, 3)?,
                 tried: column(row, 4)?,
             };
-            count += self.seal_session(session)?;
+            if !column::<bool>(row, 5)? {
+                continue;
+            }
+            match self.seal_session(session) {
+                Ok(more) => count += more,
+                // One that cannot be read keeps no others from it.
+                Err(error) if failures == MOST_FAILURES => return Err(error),
+                Err(error) => {
+                    failures += 1;
+                    tracing::warn!(%error, "old rows of a session cannot be moved to the object storage");
+                }
+            }
         }
         Ok(count)
     }
@@ -169,7 +182,6 @@ impl Core {
         rows: &[Sealed],
     ) -> Result<Option<super::blobs::Blob>, SessionError> {
         let content = encode(rows).map_err(|error| failed_io("seal", &error.to_string()))?;
-        let elsewhere = self.elsewhere.get();
-        elsewhere.map_or(Ok(None), |elsewhere| self.put_elsewhere(elsewhere, &content))
+        self.put_large(content.as_slice())
     }
 }

@@ -10,7 +10,7 @@
 //! they cannot write.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -28,8 +28,10 @@ use super::sql;
 use crate::pool::Parameter;
 use crate::read::stored;
 
-/// Largest file that other machines get: the largest that an undo keeps.
+/// Largest file in the database: the largest that an undo keeps. A larger one goes to the object storage, at the end of a run.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
+/// Largest file that other machines get.
+const MOST_LARGE_BYTES: u64 = 1024 * 1024 * 1024;
 /// Most names in one directory, and the depth to which directories are looked into: more than tools make.
 const MOST_NAMES: usize = 2_000;
 const MOST_DEPTH: usize = 8;
@@ -184,6 +186,7 @@ impl Files {
             let is_same = match (found.get(&name), before.get(&name)) {
                 (None, _) => false,
                 (Some(now), Some(known)) if known.is(*now) => known.digest == blob.digest,
+                (Some((bytes, _)), _) if *bytes > MOST_BYTES => false,
                 (Some(_), _) => {
                     directory.read(&name, MOST_BYTES).is_ok_and(|it| digest_of(&it) == blob.digest)
                 }
@@ -247,8 +250,11 @@ impl Files {
         found.inspect_err(|error| tracing::warn!(session, %error, "side files cannot be read, so other machines do not get them")).ok()
     }
 
-    /// Whether it is a large file that was stored a short time ago.
+    /// Whether it is a large file that was stored a short time ago, or one that is stored at the end only.
     fn is_growing(&self, name: &str, bytes: u64) -> bool {
+        if bytes > MOST_BYTES {
+            return true;
+        }
         let is_recent = |at: &Instant| at.elapsed() < BETWEEN_GROWTHS;
         bytes > GROWING_BYTES && self.stored.get(name).is_some_and(is_recent)
     }
@@ -263,14 +269,7 @@ impl Files {
     ) -> Result<Option<(String, Known)>, SessionError> {
         let content = match directory.read(name, MOST_BYTES) {
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                let session = &self.list.key;
-                tracing::warn!(
-                    session,
-                    name,
-                    bytes,
-                    "a side file is too large for the database, so other machines do not get it"
-                );
-                let known = Known { bytes, changed_ns, blob: None, digest: String::new() };
+                let known = self.store_large(core, directory, name, (bytes, changed_ns))?;
                 return Ok(Some((name.to_owned(), known)));
             }
             // It is gone again, or a command has made it unreadable.
@@ -285,6 +284,26 @@ impl Files {
         };
         self.stored.insert(name.to_owned(), Instant::now());
         Ok(Some((name.to_owned(), Known { bytes, changed_ns, blob: Some(blob), digest })))
+    }
+
+    /// Stores a file that is too large for the database, if there is an object storage.
+    fn store_large(
+        &self,
+        core: &Core,
+        directory: &SharedDirectory,
+        name: &str,
+        (bytes, changed_ns): (u64, u64),
+    ) -> Result<Known, SessionError> {
+        let file = directory.file(name).ok().filter(|_| bytes <= MOST_LARGE_BYTES);
+        let stored = file.map_or(Ok(None), |file| core.put_large(file.take(MOST_LARGE_BYTES)))?;
+        let (blob, digest) = stored.map(|blob| (blob.id, blob.digest)).unzip();
+        if blob.is_none() {
+            let session = &self.list.key;
+            let why = "a side file is too large for the database, and has more than 1 GiB or there is no object storage \
+                       (gateway.blobs) that can be used, so other machines do not get it";
+            tracing::warn!(session, name, bytes, "{why}");
+        }
+        Ok(Known { bytes, changed_ns, blob, digest: digest.unwrap_or_default() })
     }
 
     /// Writes down what has changed, in the database and then here.
@@ -391,12 +410,21 @@ fn list_path(scratch: &Path, name: &str) -> PathBuf {
     scratch.join(LISTS).join(format!("{name}.json"))
 }
 
+/// Writes a file, which appears as a whole. Its content is not in memory as a whole if it is in the object storage.
 fn put(core: &Core, directory: &SharedDirectory, name: &str, blob: &Blob) -> io::Result<()> {
-    let content = core.read_blob(blob).map_err(io::Error::other)?;
-    if let Some(parent) = Path::new(name).parent() {
+    let path = Path::new(name);
+    if let Some(parent) = path.parent() {
         directory.make_directory(parent, Access::Owner)?;
     }
-    directory.write(name, &content, (Access::Owner, Durability::Synced))
+    let unfinished = path.with_file_name(format!(".new-{}.tmp", blob.id));
+    // The rest of a process that was killed.
+    directory.remove(&unfinished)?;
+    let written = directory.create(&unfinished, Access::Owner).and_then(|mut file| {
+        core.copy_blob(blob, &mut file).map_err(io::Error::other)?;
+        file.sync_all()?;
+        directory.move_to(&unfinished, directory, path)
+    });
+    written.map(drop).inspect_err(|_| drop(directory.remove(&unfinished)))
 }
 
 /// The regular files below a directory with their sizes and times. What is in the way of that, such as a link, is left out.

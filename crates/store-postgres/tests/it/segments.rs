@@ -193,6 +193,14 @@ fn without_the_bucket_turns_go_on_and_old_rows_are_unavailable() {
         drop(log);
         let mut beginning = |_| ControlFlow::Continue(());
         one.sessions.visit_oldest(&work(), &mut beginning).unwrap();
+        // A search for a message that is not there ends before them.
+        let mut recent = 0;
+        let mut count = |_| {
+            recent += 1;
+            ControlFlow::Continue(())
+        };
+        one.sessions.visit_newest(&work(), &mut count).unwrap();
+        assert_eq!(recent, 1_002);
         let reader = one.sessions.read(&work()).unwrap().unwrap();
         assert_eq!(reader.last_messages(900).unwrap().len(), 900);
         assert_eq!(reader.about().unwrap().title.as_deref(), Some("the title"));

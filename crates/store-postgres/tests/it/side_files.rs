@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use myclaw_session::{Catalog as _, LockWait, Sessions as _, SideFiles as _};
+use myclaw_session::{Catalog as _, FileBlobs, LockWait, Sessions as _, SideFiles as _};
 use myclaw_store_postgres::PostgresSessions;
 
 use crate::proxy::{Cut, Proxy};
@@ -237,6 +238,40 @@ fn is_known(url: &str, name: &str) -> bool {
     let sql = "SELECT count(*) FROM myclaw.session WHERE key LIKE '%' || $1";
     block_on(async { connect(url).await.query_one(sql, &[&name]).await.unwrap().get::<_, i64>(0) })
         > 0
+}
+
+/// It is read and written in parts, at the end of a run.
+#[test]
+fn a_file_that_is_too_large_for_the_database_goes_to_the_object_storage() {
+    let Some(server) = server() else { return };
+    let url = block_on(database(server));
+    let bucket = tempfile::tempdir().unwrap();
+    let [one, two, three] = [(); 3].map(|()| Machine::new(&url));
+    let large: Vec<u8> = (0..65_u32 << 20).map(|number| (number % 251) as u8).collect();
+    one.run(|one| one.write("job.log", &large));
+    two.run(|two| assert_eq!(two.read("job.log"), None));
+    for machine in [&one, &two] {
+        machine.sessions.put_contents_in(Arc::new(FileBlobs::new(bucket.path())));
+    }
+    let objects = || fs::read_dir(bucket.path()).unwrap().count();
+    let mut log = one.sessions.open(&work(), LockWait::Fail).unwrap();
+    one.write("job.log", &large);
+    log.push(&[user("q").into()]).unwrap();
+    assert_eq!(objects(), 0, "it may grow");
+    drop(log);
+    assert_eq!((objects(), contents(&url)), (1, 0));
+    two.run(|two| {
+        assert!(two.read("job.log") == Some(large.clone()));
+        two.write("job.log", &large[..large.len() - 1]);
+    });
+    one.run(|one| assert!(one.read("job.log").unwrap().len() == large.len() - 1));
+    assert_eq!(objects(), 1);
+    // A machine without it goes on, and does not remove it for the others.
+    three.run(|three| assert_eq!(three.read("job.log"), None));
+    two.run(|two| assert!(two.read("job.log").is_some()));
+    let copy = bucket.path().join("copy");
+    two.sessions.export_side_files(&work(), &copy).unwrap();
+    assert_eq!(fs::metadata(copy.join("job.log")).unwrap().len(), large.len() as u64 - 1);
 }
 
 #[test]

@@ -31,20 +31,20 @@ pub(in crate::sessions) const SEALED: &str = "SELECT sealed FROM myclaw.session 
 pub(in crate::sessions) const SEALED_PLACE: &str = "
     SELECT from_seq - 1 + array_position(ids, $2) FROM myclaw.segment
     WHERE session = $1 AND $2 = ANY (ids) ORDER BY from_seq LIMIT 1";
-/// Takes sessions of partition `$1` that have `$3` entries to seal and were not written to since `$4`, or that have `$5` of
-/// them; `$2` stay in any case. Nobody has them, or their owner is this process, whose sessions `$6` are. None that somebody has
-/// taken in the last `$7` milliseconds.
+/// The sessions of partition `$1` that wait longest, at which nobody has looked in the last `$7` milliseconds. Each is worth it if
+/// `$3` of its entries can be sealed and it was not written to since `$4`, or if `$5` of them can be; `$2` stay in any case. And
+/// nobody has it, or its owner is this process, whose sessions `$6` are.
 pub(in crate::sessions) const TAKE_SEALABLE: &str = "
     UPDATE myclaw.sealable SET tried = clock_timestamp() FROM myclaw.session
     WHERE sealable.session = session.id AND sealable.session IN (
         SELECT sealable.session FROM myclaw.sealable JOIN myclaw.session ON session.id = sealable.session
         WHERE partition = $1 AND tried <= clock_timestamp() - $7 * interval '1 millisecond'
-            AND (lease_until <= clock_timestamp() OR session.id = ANY ($6))
-            AND last_seq - sealed - $2 >= CASE WHEN written_at < $4 THEN $3 ELSE $5 END
             AND (SELECT seals_from <= clock_timestamp() FROM myclaw.format)
-        ORDER BY tried LIMIT 16 FOR UPDATE OF sealable SKIP LOCKED
+        ORDER BY tried LIMIT 500 FOR UPDATE OF sealable SKIP LOCKED
     )
-    RETURNING session.id, epoch, sealed, last_seq, tried";
+    RETURNING session.id, epoch, sealed, last_seq, tried,
+        (lease_until <= clock_timestamp() OR session.id = ANY ($6))
+            AND last_seq - sealed - $2 >= CASE WHEN written_at < $4 THEN $3 ELSE $5 END";
 /// Nothing is left to seal of session `$1` that was taken at `$2`, until it has another summary.
 pub(in crate::sessions) const ALL_SEALED: &str =
     "DELETE FROM myclaw.sealable WHERE session = $1 AND tried = $2";
