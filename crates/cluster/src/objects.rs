@@ -1,65 +1,38 @@
-//! Contents in object storage that speaks the protocol of Amazon S3, as many services and servers do.
+//! Contents in object storage: a service or server with the protocol of Amazon S3 or of Azure.
 //!
 //! The crate `object_store` signs requests and reads answers. The connections are those of this program: its TLS, and the
 //! proxies that the environment names.
+
+mod bucket;
+mod connector;
 
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use async_trait::async_trait;
-use http_body_util::BodyExt as _;
+use bytes::Bytes;
 use myclaw_agent::Home;
 use myclaw_config::Config;
 use myclaw_session::{
     BlobError, BlobLimits, Blobs, NamedBlob, OpenBlob, checked_blob_name as checked,
 };
 use myclaw_store_postgres::wait_on;
-use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::client::{
-    ClientOptions, HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
-    HttpService,
-};
 use object_store::path::Path;
-use object_store::{Error, ObjectMeta, ObjectStore as _, ObjectStoreExt as _, RetryConfig};
+use object_store::{
+    Error, GetOptions, GetRange, MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt as _,
+};
 use parking_lot::Mutex;
-use reqwest::{Client, Url};
 use secrecy::ExposeSecret as _;
 use tokio::runtime::Handle;
 
+use self::bucket::Bucket;
 use crate::ClusterError;
 use crate::address::{Setting, kept_text};
 
-/// How long a connection, and one request, may take.
-const CONNECT: Duration = Duration::from_secs(5);
-const REQUEST: Duration = Duration::from_secs(60);
-/// How often a request is repeated, and for how long.
-const RETRIES: RetryConfig = RetryConfig {
-    backoff: object_store::BackoffConfig {
-        init_backoff: Duration::from_millis(100),
-        max_backoff: Duration::from_secs(1),
-        base: 2.0,
-    },
-    max_retries: 2,
-    retry_timeout: Duration::from_secs(10),
-};
 /// How long nobody asks after a failure, so that a storage that is away does not hold up each turn.
 const PAUSE: Duration = Duration::from_secs(15);
-/// The variables with what the address does not say.
-const VARIABLES: [(&str, AmazonS3ConfigKey); 8] = [
-    ("AWS_ACCESS_KEY_ID", AmazonS3ConfigKey::AccessKeyId),
-    ("AWS_SECRET_ACCESS_KEY", AmazonS3ConfigKey::SecretAccessKey),
-    ("AWS_SESSION_TOKEN", AmazonS3ConfigKey::Token),
-    ("AWS_DEFAULT_REGION", AmazonS3ConfigKey::DefaultRegion),
-    ("AWS_REGION", AmazonS3ConfigKey::Region),
-    ("AWS_ENDPOINT_URL", AmazonS3ConfigKey::Endpoint),
-    ("AWS_WEB_IDENTITY_TOKEN_FILE", AmazonS3ConfigKey::WebIdentityTokenFile),
-    ("AWS_ROLE_ARN", AmazonS3ConfigKey::RoleArn),
-];
-
-/// Where a key can be.
-const KEY: &str =
-    "write `s3://KEY:SECRET@bucket/prefix`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+/// Bytes of a part: larger contents are sent and read in parts, so that none is in memory as a whole.
+const PART_BYTES: usize = 8 * 1024 * 1024;
 
 const SETTING: Setting = Setting {
     name: "gateway.blobs",
@@ -70,12 +43,12 @@ const SETTING: Setting = Setting {
 /// Contents in a bucket.
 #[derive(Debug)]
 pub(crate) struct ObjectBlobs {
-    store: AmazonS3,
+    store: Arc<dyn ObjectStore>,
     prefix: String,
     /// The bucket and the prefix, for people.
     place: String,
-    /// Without one, it is asked for where a machine of Amazon's has it.
-    has_key: bool,
+    /// What to do without a key, if there is none: it is asked for where a machine of the vendor's has it.
+    without_key: Option<&'static str>,
     runtime: Handle,
     /// Until when nobody asks.
     down: Mutex<Option<Instant>>,
@@ -105,50 +78,8 @@ impl ObjectBlobs {
         variable: &dyn Fn(&str) -> Option<String>,
         runtime: Handle,
     ) -> Result<Self, String> {
-        let form = "write it as `s3://bucket/prefix`, with `?endpoint=URL` for another service than Amazon's and `region=NAME`";
-        let url = Url::parse(address).map_err(|error| format!("{error}; {form}"))?;
-        let bucket = url.host_str().filter(|bucket| url.scheme() == "s3" && !bucket.is_empty());
-        let bucket = bucket.ok_or_else(|| format!("expected the address of a bucket; {form}"))?;
-        let mut builder = AmazonS3Builder::new().with_bucket_name(bucket).with_retry(RETRIES);
-        for (name, key) in VARIABLES {
-            if let Some(value) = variable(name).filter(|value| !value.trim().is_empty()) {
-                builder = builder.with_config(key, value.trim());
-            }
-        }
-        let mut endpoint = variable("AWS_ENDPOINT_URL").unwrap_or_default();
-        for (name, value) in url.query_pairs() {
-            match name.as_ref() {
-                "endpoint" => {
-                    endpoint = value.clone().into_owned();
-                    builder = builder.with_endpoint(value);
-                }
-                "region" => builder = builder.with_region(value),
-                other => return Err(format!("{other:?} is not known; {form}")),
-            }
-        }
-        if let Some(secret) = url.password() {
-            builder = builder
-                .with_access_key_id(decoded(url.username()))
-                .with_secret_access_key(decoded(secret));
-        } else if !url.username().is_empty() {
-            return Err(format!("there is a key without its secret; {KEY}"));
-        }
-        let has_key = url.password().is_some()
-            || ["AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"]
-                .iter()
-                .any(|name| variable(name).is_some());
-        if !has_key && !endpoint.is_empty() {
-            return Err(format!("there is no key for {endpoint}; {KEY}"));
-        }
-        // Plain HTTP only where the owner wrote it.
-        let store = builder
-            .with_allow_http(endpoint.starts_with("http://"))
-            .with_http_connector(Connector(endpoint))
-            .build()
-            .map_err(|error| in_words(&error))?;
-        let prefix = url.path().trim_matches('/').to_owned();
-        let place = format!("s3://{bucket}/{prefix}");
-        Ok(Self { store, prefix, place, has_key, runtime, down: Mutex::default() })
+        let Bucket { store, prefix, place, without_key } = Bucket::at(address, variable)?;
+        Ok(Self { store, prefix, place, without_key, runtime, down: Mutex::default() })
     }
 
     /// The same below a prefix of the tenant's.
@@ -194,10 +125,10 @@ impl ObjectBlobs {
         let answer = wait_on(&self.runtime, work);
         let failure = match &answer {
             Ok(_) | Err(Error::NotFound { .. }) => None,
-            Err(error) if self.has_key => Some(in_words(error)),
-            Err(error) => {
-                Some(format!("{}; without a role of this machine, {KEY}", in_words(error)))
-            }
+            Err(error) => Some(match self.without_key {
+                Some(key) => format!("{}; without a role of this machine, {key}", in_words(error)),
+                None => in_words(error),
+            }),
         };
         let until = failure.is_some().then(|| Instant::now() + PAUSE);
         let was_down = std::mem::replace(&mut *self.down.lock(), until).is_some();
@@ -242,16 +173,19 @@ impl Blobs for ObjectBlobs {
                 others.map(|object| object.size).fold(0, u64::saturating_add)
             }
         };
-        let mut bytes = Vec::new();
-        let blob = limits.copy(name, content, others, &mut bytes)?;
-        self.call(self.store.put(&path, bytes.into()))?;
-        Ok(blob)
+        let mut upload = Upload { objects: self, path: &path, waiting: Vec::new(), parts: None };
+        let copied = limits.copy(name, content, others, &mut upload);
+        let copied = copied.and_then(|blob| upload.finish().map(|()| blob));
+        copied.inspect_err(|_| upload.abort())
     }
 
     fn open(&self, blob: &NamedBlob) -> Result<OpenBlob, BlobError> {
         let path = self.path(&blob.name)?;
-        let content = self.call(async { self.store.get(&path).await?.bytes().await })?;
-        Ok(OpenBlob::new(blob, content.len() as u64, Cursor::new(content)))
+        let (part, bytes) = self.call(part_of(&*self.store, &path, 0))?;
+        let (store, runtime) = (Arc::clone(&self.store), self.runtime.clone());
+        let at = part.len() as u64;
+        let rest = Rest { store, runtime, path, at, bytes, part: Cursor::new(part) };
+        Ok(OpenBlob::new(blob, bytes, rest))
     }
 
     fn remove(&self, blob: &NamedBlob) -> Result<bool, BlobError> {
@@ -283,58 +217,94 @@ impl Blobs for ObjectBlobs {
     }
 }
 
-/// Makes the client for a service at an address; Amazon's, if it is empty.
-#[derive(Debug)]
-struct Connector(String);
+/// A part of an object that begins at `at`, and how many bytes the whole has. No object is empty.
+async fn part_of(
+    store: &dyn ObjectStore,
+    path: &Path,
+    at: u64,
+) -> object_store::Result<(Bytes, u64)> {
+    let range = Some(GetRange::Bounded(at..at + PART_BYTES as u64));
+    let found = store.get_opts(path, GetOptions { range, ..GetOptions::default() }).await?;
+    let bytes = found.meta.size;
+    Ok((found.bytes().await?, bytes))
+}
 
-#[derive(Debug)]
-struct Service(Client);
+/// Reads an object in parts.
+struct Rest {
+    store: Arc<dyn ObjectStore>,
+    runtime: Handle,
+    path: Path,
+    at: u64,
+    bytes: u64,
+    part: Cursor<Bytes>,
+}
 
-impl HttpConnector for Connector {
-    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        // An error means that one is installed already, which works as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
-            .connect_timeout(CONNECT)
-            .timeout(REQUEST)
-            .redirect(reqwest::redirect::Policy::none());
-        if self.0.starts_with("http://") {
-            // No certificates are needed, and reading those of the system takes time.
-            builder = builder.tls_certs_only([]);
+impl Read for Rest {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.part.read(buffer)?;
+        if count > 0 || self.at >= self.bytes || buffer.is_empty() {
+            return Ok(count);
         }
-        let client = myclaw_proxy::to_server(builder, &self.0).build();
-        let client =
-            client.map_err(|error| Error::Generic { store: "S3", source: error.into() })?;
-        Ok(HttpClient::new(Service(client)))
+        let part = part_of(&*self.store, &self.path, self.at);
+        let (part, _) = wait_on(&self.runtime, part).map_err(io::Error::other)?;
+        self.at += part.len() as u64;
+        self.part = Cursor::new(part);
+        self.part.read(buffer)
     }
 }
 
-#[async_trait]
-impl HttpService for Service {
-    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let (parts, body) = request.into_parts();
-        let url = Url::parse(&parts.uri.to_string())
-            .map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
-        let mut asked = reqwest::Request::new(parts.method, url);
-        *asked.headers_mut() = parts.headers;
-        *asked.body_mut() = Some(body.collect().await?.to_bytes().into());
-        let response = self.0.execute(asked).await.map_err(failed)?;
-        let (status, headers) = (response.status(), response.headers().clone());
-        let mut answer = HttpResponse::new(response.bytes().await.map_err(failed)?.into());
-        (*answer.status_mut(), *answer.headers_mut()) = (status, headers);
-        Ok(answer)
+/// Writes an object: at once, or in parts if it has more than one.
+struct Upload<'o> {
+    objects: &'o ObjectBlobs,
+    path: &'o Path,
+    waiting: Vec<u8>,
+    parts: Option<Box<dyn MultipartUpload>>,
+}
+
+impl Upload<'_> {
+    fn send(&mut self) -> Result<(), BlobError> {
+        let parts = match &mut self.parts {
+            Some(parts) => parts,
+            none => none.insert(self.objects.call(self.objects.store.put_multipart(self.path))?),
+        };
+        let part = std::mem::take(&mut self.waiting);
+        self.objects.call(parts.put_part(part.into()))
+    }
+
+    fn finish(&mut self) -> Result<(), BlobError> {
+        if self.parts.is_none() {
+            let whole = std::mem::take(&mut self.waiting);
+            return self.objects.call(self.objects.store.put(self.path, whole.into())).map(drop);
+        }
+        if !self.waiting.is_empty() {
+            self.send()?;
+        }
+        let completed = self.parts.as_mut().map(|parts| self.objects.call(parts.complete()));
+        completed.map_or(Ok(()), |completed| completed.map(drop))
+    }
+
+    /// What was sent of an object that is not finished goes.
+    fn abort(&mut self) {
+        if let Some(mut parts) = self.parts.take() {
+            let _ = self.objects.call(parts.abort());
+        }
     }
 }
 
-fn failed(error: reqwest::Error) -> HttpError {
-    let kind = if error.is_timeout() {
-        HttpErrorKind::Timeout
-    } else if error.is_connect() {
-        HttpErrorKind::Connect
-    } else {
-        HttpErrorKind::Interrupted
-    };
-    HttpError::new(kind, error)
+impl io::Write for Upload<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The last part is sent at the end, because an object of one part is sent at once.
+        if self.waiting.len() == PART_BYTES {
+            self.send().map_err(io::Error::other)?;
+        }
+        let taken = &bytes[..bytes.len().min(PART_BYTES - self.waiting.len())];
+        self.waiting.extend_from_slice(taken);
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An error with its causes, in one line.
@@ -349,10 +319,6 @@ fn in_words(error: &Error) -> String {
         cause = error.source();
     }
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn decoded(text: &str) -> String {
-    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

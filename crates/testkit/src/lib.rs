@@ -57,7 +57,7 @@ pub use language::LanguageServer;
 pub use marks::SPEAKER_MARKS;
 pub use mcp::{MCP_SERVER, McpHttpServer, mcp_server};
 pub use obedient::{instruction, label_of};
-pub use object_storage::ObjectStorage;
+pub use object_storage::{AzureStorage, ObjectStorage};
 pub use pairing::{Violation, validate_body, validate_pairing};
 pub use postgres::PostgresServer;
 pub use process::{

@@ -1,10 +1,14 @@
 //! An S3-compatible server for tests: that of Moto, in Python.
 
+mod azure;
+
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
+
+pub use azure::AzureStorage;
 
 /// Between two looks whether the server is there.
 const PAUSE: Duration = Duration::from_millis(50);

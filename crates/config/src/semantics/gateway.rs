@@ -47,10 +47,10 @@ fn check_store(written: &SecretString, path: &ConfigPath, findings: &mut Vec<Fin
 }
 
 fn check_blobs(written: &SecretString, path: &ConfigPath, findings: &mut Vec<Finding>) {
-    if let Some(problem) = problem_of(written, &["s3://"], "expected the address of a bucket") {
-        let help = "write it as `s3://bucket/prefix`, with `?endpoint=URL` for another service than Amazon's and \
-                    `region=NAME`, or name a file (`file:PATH`) or a variable (`env:NAME`) that holds it; \
-                    docs/operate/cluster.md";
+    let schemes = ["s3://", "az://"];
+    if let Some(problem) = problem_of(written, &schemes, "expected the address of a bucket") {
+        let help = "write it as `s3://bucket/prefix` or `az://container/prefix`, or name a file (`file:PATH`) or a \
+                    variable (`env:NAME`) that holds it; docs/operate/cluster.md";
         findings.push(finding(path.clone().key("blobs"), problem, help));
     }
 }
