@@ -81,6 +81,12 @@ impl Audit {
         self.with(async |client| client.batch_execute(sql).await.unwrap());
     }
 
+    /// Why the database does not carry this out.
+    pub(crate) fn refusal(&self, sql: &str) -> String {
+        let refused = self.with(async |client| client.batch_execute(sql).await.unwrap_err());
+        refused.as_db_error().unwrap().message().to_owned()
+    }
+
     fn with<T>(&self, work: impl AsyncFnOnce(&Client) -> T) -> T {
         self.runtime.block_on(async {
             let (client, connection) = tokio_postgres::connect(&self.url, NoTls).await.unwrap();
