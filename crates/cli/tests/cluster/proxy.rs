@@ -20,6 +20,8 @@ pub(crate) enum Mark {
     Answer,
     /// That a message to a chat is sent, after it was.
     Sent,
+    /// A session that is taken to work on it.
+    Open,
 }
 
 impl Mark {
@@ -30,6 +32,7 @@ impl Mark {
             Self::Commit => &[b"Q\0\0\0\x0bCOMMIT\0"],
             Self::Append => &[b"WITH moved AS"],
             Self::Answer => &[b"incoming", b"desk"],
+            Self::Open => &[b"SET epoch = greatest(epoch + 1"],
             Self::Sent => &[b"outgoing", b"\"state\":\"sent\"", b"\"channel\":\"telegram\""],
         }
     }
@@ -55,7 +58,7 @@ pub(crate) struct Rewrite {
 
 impl Rewrite {
     /// Spaces fill up the shorter text.
-    pub(crate) fn new(from: &'static str, to: &'static str) -> Self {
+    pub(crate) const fn new(from: &'static str, to: &'static str) -> Self {
         assert!(to.len() <= from.len());
         Self { from, to }
     }
