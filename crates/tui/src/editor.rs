@@ -160,82 +160,97 @@ impl Editor {
             let relay = Relay::begin();
             let signal = self.reedline.read_line(&self.prompt).map_err(io::Error::other)?;
             drop((relay, reports));
-            match signal {
-                Signal::Success(text) => {
-                    if let ChatPrompt(Some(common)) = &self.prompt {
-                        // Who types looks at the terminal, also at one that does not report it.
-                        common.attention.focus(Focus::Gained);
-                    }
-                    // Saved at once, because a signal may end the process.
-                    if let Err(error) = self.reedline.sync_history() {
-                        note(format_args!("myclaw: the history could not be saved: {error}"));
-                    }
-                    self.may_leave = false;
-                    let text = text.replace("\\\n", "\n");
-                    if let Err(error) = self.pastes.keep(&text) {
-                        note(format_args!(
-                            "myclaw: the paste is not kept for later chats: {error}"
-                        ));
-                    }
-                    match self.pastes.unfold(&text) {
-                        Ok(text) if text.trim().is_empty() => {}
-                        Ok(text) => return Ok(Input::Text(text)),
-                        Err(mark) => {
-                            note(format_args!(
-                                "myclaw: not sent: {mark} is not kept any more; paste it again in its place"
-                            ));
-                            self.reedline.run_edit_commands(&[EditCommand::InsertString(text)]);
-                        }
-                    }
-                }
-                Signal::CtrlD => return Ok(Input::Leave),
-                Signal::ExternalBreak(_) => return Ok(Input::Wake(Wake::News)),
-                Signal::HostCommand(command) if command == UNFOLD => {
-                    return Ok(Input::Wake(Wake::Unfold));
-                }
-                Signal::HostCommand(command) if command == THINKING => {
-                    return Ok(Input::Wake(Wake::Thinking));
-                }
-                Signal::HostCommand(command) if command == MODE => {
-                    return Ok(Input::Wake(Wake::Mode));
-                }
-                Signal::HostCommand(command) if command == SUSPEND => suspend(),
-                Signal::HostCommand(command) if command == PICTURE => self.paste_picture(),
-                Signal::HostCommand(command) if command == ESCAPE => {
-                    let is_empty = self.reedline.current_buffer_contents().is_empty();
-                    let before = self.escaped.replace(Instant::now()).filter(|_| is_empty);
-                    if before.is_some_and(|before| before.elapsed() < ESCAPE_TWICE) {
-                        self.escaped = None;
-                        return Ok(Input::Wake(Wake::Back));
-                    }
-                    if is_empty {
-                        note("\nEsc again goes back to an earlier message");
-                    }
-                }
-                Signal::HostCommand(command) if command == EDITOR => {
-                    if let Err(error) = self.edit_elsewhere() {
-                        note(format_args!("\nmyclaw: the editor could not be used: {error}"));
-                    }
-                }
-                Signal::HostCommand(_) | Signal::CtrlC => {
-                    let was_empty = self.reedline.current_buffer_contents().is_empty();
-                    self.reedline.run_edit_commands(&[EditCommand::Clear]);
-                    if was_empty && std::mem::replace(&mut self.may_leave, true) {
-                        note("");
-                        return Ok(Input::Leave);
-                    }
-                    self.may_leave = was_empty;
-                    if was_empty {
-                        note("\nCtrl-C again leaves, as Ctrl-D does");
-                    }
-                }
-                _ => {}
+            let input = match signal {
+                Signal::Success(text) => self.accept(&text),
+                Signal::CtrlD => Some(Input::Leave),
+                Signal::ExternalBreak(_) => Some(Input::Wake(Wake::News)),
+                Signal::HostCommand(command) => self.obey(&command),
+                Signal::CtrlC => self.interrupt(),
+                _ => None,
+            };
+            if let Some(input) = input {
+                return Ok(input);
             }
         }
     }
 }
 
 impl Editor {
+    /// Takes a line that was sent, unless it is blank or names a paste that is gone.
+    fn accept(&mut self, text: &str) -> Option<Input> {
+        if let ChatPrompt(Some(common)) = &self.prompt {
+            // Who types looks at the terminal, also at one that does not report it.
+            common.attention.focus(Focus::Gained);
+        }
+        // Saved at once, because a signal may end the process.
+        if let Err(error) = self.reedline.sync_history() {
+            note(format_args!("myclaw: the history could not be saved: {error}"));
+        }
+        self.may_leave = false;
+        let text = text.replace("\\\n", "\n");
+        if let Err(error) = self.pastes.keep(&text) {
+            note(format_args!("myclaw: the paste is not kept for later chats: {error}"));
+        }
+        match self.pastes.unfold(&text) {
+            Ok(text) => (!text.trim().is_empty()).then_some(Input::Text(text)),
+            Err(mark) => {
+                note(format_args!(
+                    "myclaw: not sent: {mark} is not kept any more; paste it again in its place"
+                ));
+                self.reedline.run_edit_commands(&[EditCommand::InsertString(text)]);
+                None
+            }
+        }
+    }
+
+    /// Handles the key of a command.
+    fn obey(&mut self, command: &str) -> Option<Input> {
+        match command {
+            UNFOLD => return Some(Input::Wake(Wake::Unfold)),
+            THINKING => return Some(Input::Wake(Wake::Thinking)),
+            MODE => return Some(Input::Wake(Wake::Mode)),
+            SUSPEND => suspend(),
+            PICTURE => self.paste_picture(),
+            ESCAPE => return self.escape(),
+            EDITOR => {
+                if let Err(error) = self.edit_elsewhere() {
+                    note(format_args!("\nmyclaw: the editor could not be used: {error}"));
+                }
+            }
+            _ => return self.interrupt(),
+        }
+        None
+    }
+
+    /// Goes back to an earlier message if Escape was pressed twice in an empty line.
+    fn escape(&mut self) -> Option<Input> {
+        let is_empty = self.reedline.current_buffer_contents().is_empty();
+        let before = self.escaped.replace(Instant::now()).filter(|_| is_empty);
+        if before.is_some_and(|before| before.elapsed() < ESCAPE_TWICE) {
+            self.escaped = None;
+            return Some(Input::Wake(Wake::Back));
+        }
+        if is_empty {
+            note("\nEsc again goes back to an earlier message");
+        }
+        None
+    }
+
+    /// Discards the line, or leaves after the second time in an empty one.
+    fn interrupt(&mut self) -> Option<Input> {
+        let was_empty = self.reedline.current_buffer_contents().is_empty();
+        self.reedline.run_edit_commands(&[EditCommand::Clear]);
+        if was_empty && std::mem::replace(&mut self.may_leave, true) {
+            note("");
+            return Some(Input::Leave);
+        }
+        self.may_leave = was_empty;
+        if was_empty {
+            note("\nCtrl-C again leaves, as Ctrl-D does");
+        }
+        None
+    }
+
     /// Puts the path of the clipboard's picture into the line.
     fn paste_picture(&mut self) {
         match clipboard::picture(&self.pictures) {

@@ -136,10 +136,8 @@ impl Xmpp {
         let own_files = content::files_of(message);
         let text = content::said(message, text_of(message), &own_files);
         let passages = content::passages(message);
-        let is_encrypted =
-            message.children.iter().any(|child| ENCRYPTED.contains(&child.namespace.as_str()));
         let is_empty = text.trim().is_empty() && own_files.is_empty() && passages.is_empty();
-        let refused = if is_encrypted {
+        let refused = if is_encrypted(message) {
             Some("it is encrypted between people, which this channel cannot read".to_owned())
         } else if is_empty {
             // Typing, receipts and the like are no messages.
@@ -177,12 +175,11 @@ impl Xmpp {
             None => text,
         };
         let answered_files = answered.as_ref().map(|(.., files)| files.clone()).unwrap_or_default();
+        // What is not known may be from before a restart.
         let reply_to = match answered {
             Some((sender, text, _)) => {
-                let sender = sender.or_else(|| Some(self.options.nick.clone()));
-                Some(Quoted { sender, text })
+                Some(Quoted { sender: sender.or_else(|| Some(self.options.nick.clone())), text })
             }
-            // It may be from before a restart.
             None => message
                 .get("reply", ns::REPLY)
                 .map(|_| Quoted { sender: None, text: String::new() }),
@@ -354,6 +351,10 @@ fn attachment(address: &str) -> Attachment {
     let name = name
         .map(|name| percent_encoding::percent_decode_str(name).decode_utf8_lossy().into_owned());
     Attachment::new(name, None)
+}
+
+fn is_encrypted(message: &Element) -> bool {
+    message.children.iter().any(|child| ENCRYPTED.contains(&child.namespace.as_str()))
 }
 
 /// The id that the sender gave.
