@@ -56,7 +56,7 @@ function ServerCard({ server, onChange }: { server: Server; onChange: () => Prom
       {server.reason && <p class="failure">{visible(server.reason)}</p>}
       {server.tools.length > 0 && (
         <details>
-          <summary>{server.tools.length} tools</summary>
+          <summary>{server.tools.length} {server.tools.length === 1 ? "tool" : "tools"}</summary>
           <ul>
             {server.tools.map((tool) => (
               <li key={tool.name}>

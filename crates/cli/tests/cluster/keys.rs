@@ -80,7 +80,9 @@ fn a_key_that_one_machine_keeps_is_the_key_of_all() {
     let id = gateway.client.send("main", "a", "say <m1>").unwrap();
     assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "re: <m1>");
     gateway.stop();
-    assert_eq!(*seen.lock(), [KEY]);
+    // A turn whose lease ends on a busy machine asks again.
+    let keys = seen.lock().clone();
+    assert!(!keys.is_empty() && keys.iter().all(|key| key == KEY), "{keys:?}");
     let listed = run(&one, &["auth", "list", "--json"], SEAL);
     listed.assert_code(0);
     let row: Value = serde_json::from_str(listed.stdout().lines().next().unwrap()).unwrap();
