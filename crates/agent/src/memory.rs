@@ -4,7 +4,6 @@
 //! The owner's sessions share the notes in the workspace of their agent. A session of other people has notes of its own, so
 //! what one person said in a direct chat is not told in a group or to somebody else, unless `memory.share` allows it.
 
-mod command;
 mod forget;
 mod forgotten;
 mod learn;
@@ -14,6 +13,7 @@ mod origin;
 mod outline;
 mod recall;
 mod record;
+mod shown;
 mod write_tool;
 
 use std::ops::ControlFlow;
@@ -30,11 +30,11 @@ use self::forgotten::Forgotten;
 use crate::memory_stores::AgentMemory;
 use crate::workspace::Party;
 use crate::{AgentError, SessionConfig, permissions};
-pub use command::{about_rows, fact_rows, refuse_store, still_said, why_lines};
 pub use forget::{ChangeStore, Forgot, Redaction};
 pub(crate) use models::Models;
 pub use recall::SessionsOf;
 pub use record::ForgetRecord;
+pub use shown::{about_rows, fact_rows, refuse_store, still_said, why_lines};
 pub(crate) use write_tool::DECLARATION as MEMORY_WRITE;
 
 impl SessionConfig {

@@ -428,6 +428,7 @@ const OWN_FILES: [(&str, &[&str]); 9] = [
             "agent/src/running.rs",
             "agent/src/running/marks.rs",
             "agent/src/snapshots.rs",
+            "agent/src/snapshots/written.rs",
             "agent/src/stores.rs",
             "agent/src/workspace/moved.rs",
             "channels/src/matrix/encryption/rows.rs",

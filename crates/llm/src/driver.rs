@@ -19,7 +19,7 @@ use tracing::debug;
 use url::Url;
 
 use crate::access::{Access, Caller};
-use crate::http::{Clients, is_broken_connection, transport_error};
+use crate::http::{Clients, is_broken_connection, model_transport_error};
 use crate::redact::redact;
 use crate::wire::{self, AnswerBody, Decoder, EncodedRequest, Progress, cut_stream, host_label};
 use crate::{
@@ -379,7 +379,7 @@ struct Server<'a> {
 impl Server<'_> {
     fn transport(&self, error: &reqwest::Error) -> ModelError {
         let provider = &self.request.model.provider;
-        let mut error = transport_error(error, &self.url, self.request.limits.connect);
+        let mut error = model_transport_error(error, &self.url, self.request.limits.connect);
         error.without_address =
             Some(format!("{provider}: the server of the model cannot be reached").into());
         self.unsent(error)

@@ -202,6 +202,24 @@ fn cannot_set_up(error: &dyn StdError) -> ModelError {
 
 /// The message about a failed request or a broken answer: which server, what happened, what to do.
 pub fn transport_error(error: &reqwest::Error, url: &Url, connect_limit: Duration) -> ModelError {
+    failed_at(error, url, connect_limit, "the address")
+}
+
+/// The same for a request to a model. Its address is called base URL in the config.
+pub(crate) fn model_transport_error(
+    error: &reqwest::Error,
+    url: &Url,
+    connect_limit: Duration,
+) -> ModelError {
+    failed_at(error, url, connect_limit, "the base URL")
+}
+
+fn failed_at(
+    error: &reqwest::Error,
+    url: &Url,
+    connect_limit: Duration,
+    address: &str,
+) -> ModelError {
     let origin = format!("{}://{}", url.scheme(), host_label(url));
     let peer = Peer::of(url);
     let unreached = |message: String| ModelError {
@@ -222,7 +240,7 @@ pub fn transport_error(error: &reqwest::Error, url: &Url, connect_limit: Duratio
             // Amazon's hosts have the region in their names.
             let suspect = match host.contains(".amazonaws.com") {
                 true => "the AWS region",
-                false => "the address",
+                false => address,
             };
             let message =
                 format!("the host {host} cannot be found: check {suspect} and the network");

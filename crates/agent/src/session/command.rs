@@ -16,6 +16,7 @@ use crate::session_config::spent_today;
 use crate::{AgentError, GoalOrder, Plan, SessionConfig, UndoMode};
 
 mod context;
+mod memory;
 
 pub use context::{last_usage, window_tokens};
 

@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::{HttpProvider, read_capped, read_refusal};
-use crate::http::transport_error;
+use crate::http::model_transport_error;
 use crate::redact::redact;
 use crate::wire::{auth_headers, host_label, models_url};
 use crate::{Api, ErrorClass, HttpOptions, ModelError};
@@ -44,8 +44,10 @@ impl HttpProvider {
         let asking = async {
             let client = self.clients.client(&url, timeout).await?;
             let request = client.get(url.clone()).headers(auth_headers(api, key)?);
-            let response =
-                request.send().await.map_err(|error| transport_error(&error, &url, timeout))?;
+            let response = request
+                .send()
+                .await
+                .map_err(|error| model_transport_error(&error, &url, timeout))?;
             let at_host = |mut error: ModelError| {
                 error.message = format!("{host}: {}", error.message);
                 error

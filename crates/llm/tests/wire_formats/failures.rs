@@ -211,7 +211,7 @@ async fn servers_that_cannot_be_reached() {
         (
             "http://no-such-host.invalid/v1".to_owned(),
             ErrorClass::Timeout,
-            "testing: the host no-such-host.invalid cannot be found: check the address and the network".to_owned(),
+            "testing: the host no-such-host.invalid cannot be found: check the base URL and the network".to_owned(),
         ),
         (
             "http://bedrock-runtime.nowhere-1.amazonaws.com.invalid".to_owned(),
