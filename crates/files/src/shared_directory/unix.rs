@@ -166,7 +166,7 @@ impl SharedDirectory {
                 changed_ns: u64::try_from(stat.st_mtime)
                     .unwrap_or_default()
                     .saturating_mul(1_000_000_000)
-                    .saturating_add(stat.st_mtime_nsec),
+                    .saturating_add(u64::try_from(i128::from(stat.st_mtime_nsec)).unwrap_or(0)),
             })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
