@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::portable::process::Pid;
-use crate::portable::{MetadataExt, has_ended};
+use crate::portable::{
+    MetadataExt, has_ended, try_lock_readable, try_lock_shared, try_lock_to_look,
+};
 use crate::private_options;
 
 /// First pause between two tries; it doubles up to [`LONGEST_PAUSE`].
@@ -32,8 +34,10 @@ pub enum LockWait {
 /// The processes that may hold a lock at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockKind {
-    /// Any number of shared holders.
+    /// Any number of shared holders, which read or append.
     Shared,
+    /// One holder, who no longer writes; others may read.
+    Readable,
     /// One holder alone.
     Exclusive,
 }
@@ -65,7 +69,8 @@ pub fn lock(file: &File, kind: LockKind, wait: LockWait) -> Result<(), LockError
     let waiting = Waiting::new(wait);
     loop {
         let tried = match kind {
-            LockKind::Shared => file.try_lock_shared(),
+            LockKind::Shared => try_lock_shared(file),
+            LockKind::Readable => try_lock_readable(file),
             LockKind::Exclusive => file.try_lock(),
         };
         match tried {
@@ -220,7 +225,7 @@ pub fn is_locked(path: &Path) -> Result<bool, LockError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(source) => return Err(LockError::Io { action: "open the lock file", source }),
     };
-    match file.try_lock_shared() {
+    match try_lock_to_look(&file) {
         Ok(()) => {
             let _ = file.unlock(); // closing is not enough, as for a [`LockFile`]
             Ok(false)

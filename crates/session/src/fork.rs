@@ -4,6 +4,7 @@ use std::fs::{File, hard_link};
 use std::io::{self, Write};
 use std::path::Path;
 
+use myclaw_files::portable::sync_content;
 use myclaw_files::{is_still_at, private_options};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -190,7 +191,7 @@ fn directory_of(parent: &SessionReader) -> Result<Option<String>, SessionError> 
 /// Links the first `end` bytes of `file`, which is at `source`, to the name `target`.
 fn share(source: &Path, file: &File, end: u64, target: &Path) -> Result<(), SessionError> {
     // The fork is acknowledged only once it is on disk, so its history must be on disk too.
-    file.sync_data().context("write to disk", source)?;
+    sync_content(file, source).context("write to disk", source)?;
     match hard_link(source, target) {
         Ok(()) if is_still_at(file, target).context("check", target)? => {}
         // The parent was just deleted or replaced. The file that was read is still open.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use myclaw_files::portable::MetadataExt;
+use myclaw_files::portable::{MetadataExt, set_length};
 use myclaw_files::{LockFile, parent_of, private_options, still_at, sync_directory};
 use parking_lot::Mutex;
 use tracing::debug;
@@ -197,7 +197,7 @@ impl SessionLog {
     /// Removes the bytes that a failed append left.
     fn cut_back(&mut self, file: &File) -> io::Result<()> {
         if let Some(length) = self.cut_back_to {
-            file.set_len(length)?;
+            set_length(file, &self.path, length)?;
             self.cut_back_to = None;
         }
         Ok(())

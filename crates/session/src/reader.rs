@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use myclaw_files::portable::FileExt;
+use myclaw_files::portable::{FileExt, sync_content};
 use myclaw_files::{parent_of, sync_directory};
 
 use crate::about::read_about;
@@ -79,7 +79,7 @@ impl SessionReader {
     /// # Errors
     /// The system could not guarantee it.
     pub fn sync(&self) -> Result<(), SessionError> {
-        self.file.sync_data().context("write to disk", &self.path)?;
+        sync_content(&self.file, &self.path).context("write to disk", &self.path)?;
         let directory = parent_of(&self.path);
         sync_directory(&directory).context("write to disk the directory", &directory)
     }

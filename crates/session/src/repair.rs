@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use myclaw_files::portable::FileExt;
+use myclaw_files::portable::{FileExt, set_length};
 use myclaw_files::{parent_of, private_options, sync_directory};
 use serde::de::IgnoredAny;
 
@@ -47,7 +47,7 @@ pub(crate) fn repair_torn_tail(file: &File, path: &Path) -> Result<Repair, Sessi
         return Ok(Repair::Terminated);
     }
     let moved = move_aside(file, torn_at, path)?;
-    file.set_len(torn_at).context("cut the torn last line off", path)?;
+    set_length(file, path, torn_at).context("cut the torn last line off", path)?;
     Ok(Repair::MovedAside(moved))
 }
 

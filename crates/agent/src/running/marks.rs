@@ -34,8 +34,8 @@ impl TurnMark {
         let path = directory.join(format!("{}.lock", EntryId::generate()));
         let mut file = private_options().write(true).create_new(true).open(&path)?;
         let mark = |file: &mut File| -> io::Result<()> {
-            lock(file, LockKind::Exclusive, LockWait::Until(READER)).map_err(plain)?;
-            file.write_all(key.as_str().as_bytes())
+            file.write_all(key.as_str().as_bytes())?;
+            lock(file, LockKind::Readable, LockWait::Until(READER)).map_err(plain)
         };
         match mark(&mut file) {
             Ok(()) => Ok(Self { path, _file: file }),

@@ -1,7 +1,7 @@
 //! Unix: names of other crates.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::process::CommandExt as _;
@@ -32,6 +32,46 @@ pub mod process {
 /// An I/O error. Some file systems cannot do this.
 pub fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
+}
+
+/// Waits until the content of an open file is on the disk. `path` is where it is.
+///
+/// # Errors
+/// An I/O error.
+pub fn sync_content(file: &File, _path: &Path) -> io::Result<()> {
+    file.sync_all()
+}
+
+/// Cuts an open file, or makes it longer. `path` is where it is.
+///
+/// # Errors
+/// An I/O error.
+pub fn set_length(file: &File, _path: &Path, length: u64) -> io::Result<()> {
+    file.set_len(length)
+}
+
+/// Locks a file for reading it, or for appending to it next to others.
+///
+/// # Errors
+/// Somebody has it for himself; otherwise an I/O error.
+pub fn try_lock_shared(file: &File) -> Result<(), TryLockError> {
+    file.try_lock_shared()
+}
+
+/// Locks a file that others may read meanwhile.
+///
+/// # Errors
+/// Somebody has locked it; otherwise an I/O error.
+pub fn try_lock_readable(file: &File) -> Result<(), TryLockError> {
+    file.try_lock()
+}
+
+/// Looks whether anybody has locked a file, by locking it.
+///
+/// # Errors
+/// Somebody has; otherwise an I/O error.
+pub fn try_lock_to_look(file: &File) -> Result<(), TryLockError> {
+    file.try_lock_shared()
 }
 
 /// Variables that only programs of this system need.

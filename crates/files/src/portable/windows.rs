@@ -1,7 +1,9 @@
 //! Windows: the same names. Modes, owners and groups mean nothing there: a file is in the profile of its user.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, DirEntry, File, FileType, Metadata, OpenOptions, Permissions};
+use std::fs::{
+    DirBuilder, DirEntry, File, FileType, Metadata, OpenOptions, Permissions, TryLockError,
+};
 use std::io::{self, IsTerminal as _};
 use std::os::windows::fs as system;
 use std::os::windows::fs::{FileExt as _, MetadataExt as _};
@@ -288,6 +290,47 @@ pub fn fchown<F>(_file: F, _user: Option<u32>, _group: Option<u32>) -> io::Resul
 /// None.
 pub fn sync_directory(_path: &Path) -> io::Result<()> {
     Ok(())
+}
+
+/// Waits until the content of a file is on the disk. One that is open for reading cannot be told so: it is opened again.
+///
+/// # Errors
+/// An I/O error.
+pub fn sync_content(_file: &File, path: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.sync_all()
+}
+
+/// Cuts a file, or makes it longer. One that is open for appending cannot be told so: it is opened again.
+///
+/// # Errors
+/// An I/O error.
+pub fn set_length(_file: &File, path: &Path, length: u64) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.set_len(length)
+}
+
+/// Locks a file for reading it, or for appending to it. Locks hold for reads and writes too: nobody writes to a file that is locked
+/// for several, so there is one at a time.
+///
+/// # Errors
+/// Somebody has it; otherwise an I/O error.
+pub fn try_lock_shared(file: &File) -> Result<(), TryLockError> {
+    file.try_lock()
+}
+
+/// Locks a file that others may read meanwhile. Nobody writes to it.
+///
+/// # Errors
+/// Somebody has it for himself; otherwise an I/O error.
+pub fn try_lock_readable(file: &File) -> Result<(), TryLockError> {
+    file.try_lock_shared()
+}
+
+/// Looks whether anybody has locked a file in either way, by locking it.
+///
+/// # Errors
+/// Somebody has; otherwise an I/O error.
+pub fn try_lock_to_look(file: &File) -> Result<(), TryLockError> {
+    file.try_lock()
 }
 
 /// Variables without which programs do not start, or do not find the files of their user.

@@ -78,7 +78,8 @@ fn is_full(path: &Path, max_bytes: u64) -> bool {
 /// Opens a file to append to, which its owner alone can read.
 fn private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.append(true).create(true);
+    // Windows locks nothing that is open for appending alone.
+    options.read(true).append(true).create(true);
     #[cfg(unix)]
     myclaw_files::portable::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use myclaw_files::portable::{FileExt, MetadataExt};
+use myclaw_files::portable::{FileExt, MetadataExt, set_length};
 use myclaw_files::{
     Durability, LockKind, LockWait, create_private_directory, lock, parent_of, private_options,
     sync_directory,
@@ -178,9 +178,7 @@ impl HeldInbox for HeldFile {
             Durability::Unsynced => Ok(()),
         };
         if messages.is_empty() && self.would_be_empty(settled)? {
-            return self
-                .file
-                .set_len(0)
+            return set_length(&self.file, &self.path, 0)
                 .and_then(|()| sync(&self.file))
                 .context("empty the inbox", &self.path);
         }
@@ -202,7 +200,7 @@ impl HeldInbox for HeldFile {
         let written = (&self.file).write_all(&lines).and_then(|()| sync(&self.file));
         written.map_err(|source| {
             // The sender gets an error for this message, so it must not be answered later.
-            let _ = self.file.set_len(length);
+            let _ = set_length(&self.file, &self.path, length);
             SessionError::from_io("write to the inbox", &self.path, source)
         })?;
         self.news.are_there |= !messages.is_empty();

@@ -9,6 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use myclaw_engine::TurnId;
+use myclaw_files::portable::sync_content;
 use myclaw_files::{
     Durability, NewFile, create_private_directory, private_options, remove_if_there, sync_directory,
 };
@@ -145,7 +146,7 @@ impl Journal {
         let totals = self.append(Line::Change(record), Totals { records: 1, bytes })?;
         // The line first: the next calls then often find that the file system has written all of it.
         for image in &images {
-            File::open(image)?.sync_all()?;
+            sync_content(&File::open(image)?, image)?;
         }
         if !images.is_empty() {
             sync_directory(&self.images())?;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::{BoxFuture, join_all};
 use myclaw_exec::{TreeTrace, end_traced};
+use myclaw_files::portable::set_length;
 use myclaw_files::{
     LockError, LockFile, LockWait, create_private_directory, private_options, read_regular,
     remove_if_there,
@@ -180,7 +181,7 @@ impl Journal {
     fn end(&mut self, number: u64) -> io::Result<()> {
         self.open = self.open.saturating_sub(1);
         if self.open == 0 && self.file.metadata()?.len() > COMFORTABLE_BYTES {
-            return self.file.set_len(0);
+            return set_length(&self.file, &self.path, 0);
         }
         self.write(&Line::End { number })
     }
