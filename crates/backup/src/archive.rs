@@ -3,6 +3,7 @@
 //! The first member says who has made it ([`Head`]), the last one what is in it, with a digest of each file ([`Contents`]).
 //! So a backup without its last member is cut off, and one that somebody has changed does not fit its digests.
 
+use std::ffi::OsStr;
 use std::io::{self, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
@@ -115,7 +116,9 @@ impl<R: Read> Digesting<R> {
 
     pub(crate) fn finish(self, path: &Path) -> FileDigest {
         let sha256 = hex(self.digest.finish().as_ref());
-        FileDigest { path: path.to_string_lossy().into_owned(), bytes: self.bytes, sha256 }
+        // With `/` on every system, as the names of the archive.
+        let parts: Vec<_> = path.iter().map(OsStr::to_string_lossy).collect();
+        FileDigest { path: parts.join("/"), bytes: self.bytes, sha256 }
     }
 }
 
