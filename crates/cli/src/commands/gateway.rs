@@ -22,6 +22,7 @@ pub(super) use link::drawn;
 
 use super::cluster::Shared;
 use super::host;
+use super::system::HAS_SERVICES;
 use crate::args::{GatewayArgs, GatewayCommand, InstallArgs, UninstallArgs};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::{begin_to_write, find_home, load_session};
@@ -158,7 +159,10 @@ fn status(as_json: bool) -> Result<(), CliError> {
     // Also with a config file that cannot be used: the gateway continues with the one before.
     let home = find_home()?;
     let state = runtime::block_on(state_of(&home))?.map_err(failure)?;
-    let service = Service::of(&home, None)?.state();
+    let service = match HAS_SERVICES {
+        true => Service::of(&home, None)?.state(),
+        false => Value::Null,
+    };
     let mut printer = Printer::stdout();
     let Some(state) = state else {
         if as_json {
@@ -200,6 +204,9 @@ fn status(as_json: bool) -> Result<(), CliError> {
 }
 
 fn service_line(service: &Value) -> String {
+    if service.is_null() {
+        return "service     none: this system has none that the gateway can be".to_owned();
+    }
     let manager = service["manager"].as_str().unwrap_or("?");
     match (service["file"].as_str(), service["state"].as_str()) {
         (None, _) => format!("service     not installed ({manager})"),

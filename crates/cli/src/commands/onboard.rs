@@ -18,6 +18,7 @@ use myclaw_llm::{KeyNeed, provider_info};
 use super::auth::{checked_key, read_key};
 use super::cluster::with_shared_keys;
 use super::gateway::install_service;
+use super::system::HAS_SERVICES;
 use crate::args::OnboardArgs;
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;
@@ -231,7 +232,7 @@ fn warn(written: &WrittenConfig) {
 /// The gateway as a service.
 fn service(args: &OnboardArgs, asker: &Asker) -> Result<(), CliError> {
     let question = "Start the gateway with your session, as a service?";
-    if args.install_service || asker.confirm(question, Default::No)? {
+    if args.install_service || HAS_SERVICES && asker.confirm(question, Default::No)? {
         return install_service();
     }
     Ok(())

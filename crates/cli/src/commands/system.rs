@@ -6,6 +6,6 @@ mod unix;
 mod windows;
 
 #[cfg(unix)]
-pub(crate) use unix::{MISSING, refuse};
+pub(crate) use unix::{HAS_SERVICES, MISSING, refuse};
 #[cfg(windows)]
-pub(crate) use windows::{MISSING, refuse};
+pub(crate) use windows::{HAS_SERVICES, MISSING, refuse};

@@ -7,6 +7,9 @@ use crate::args::Command;
 /// What this system lacks, in words for people: nothing.
 pub(crate) const MISSING: Option<&str> = None;
 
+/// Whether the gateway can be a service.
+pub(crate) const HAS_SERVICES: bool = true;
+
 /// Refuses no command.
 ///
 /// # Errors

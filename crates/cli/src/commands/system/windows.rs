@@ -10,6 +10,9 @@ pub(crate) const MISSING: Option<&str> = Some(
      service, no `update`, `host`, `runner` and `node`, and files have no modes; a killed program's processes are not found again",
 );
 
+/// Whether the gateway can be a service.
+pub(crate) const HAS_SERVICES: bool = false;
+
 /// Refuses the commands that need what Windows lacks.
 ///
 /// # Errors
@@ -22,6 +25,7 @@ pub(crate) fn refuse(command: Option<&Command>) -> Result<(), CliError> {
         Some(Command::Runner(_)) => "runner",
         Some(Command::Node(_)) => "node",
         Some(Command::Update(_)) => "update",
+        Some(Command::Onboard(args)) if args.install_service => "onboard --install-service",
         Some(Command::Gateway(args))
             if matches!(
                 args.command,
