@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use myclaw_auth::AuthProfile;
 use myclaw_config::{ExposeSecret as _, KeySource};
+use myclaw_files::portable::program_file;
 
 use crate::Home;
 
@@ -83,7 +84,7 @@ fn look_in_file(path: &Path) -> KeyPresence {
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
-        .map(|directory| directory.join(name))
+        .map(|directory| program_file(directory.join(name)))
         .find(|program| is_executable(program))
 }
 

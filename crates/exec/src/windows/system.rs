@@ -5,6 +5,7 @@ use std::io::{self, PipeReader, PipeWriter};
 use std::process::{Child, Command, Stdio};
 
 use myclaw_files::portable::process::Pid;
+use myclaw_files::portable::usual_path;
 
 /// What to start.
 pub(crate) struct Image<'a> {
@@ -46,7 +47,7 @@ pub(crate) fn spawn(image: &Image<'_>) -> io::Result<Started> {
     };
     let mut command = Command::new(&*text(image.program));
     command.args(image.arguments.iter().skip(1).map(|argument| text(argument).into_owned()));
-    command.env_clear().current_dir(&*text(image.directory));
+    command.env_clear().current_dir(usual_path(text(image.directory).into_owned().into()));
     for variable in image.environment {
         if let Some((name, value)) = text(variable).split_once('=') {
             command.env(name, value);

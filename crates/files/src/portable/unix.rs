@@ -82,6 +82,11 @@ pub fn variable_name(name: OsString) -> OsString {
     name
 }
 
+/// A path that was resolved, as people write it.
+pub fn usual_path(path: PathBuf) -> PathBuf {
+    path
+}
+
 /// Where the program is that is named so.
 pub fn program_file(path: PathBuf) -> PathBuf {
     path

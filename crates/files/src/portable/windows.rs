@@ -356,6 +356,14 @@ pub fn variable_name(name: OsString) -> OsString {
     name.to_ascii_uppercase()
 }
 
+/// A path that was resolved (`\\?\C:\…`), as people write it. Many programs do not start in the other form.
+pub fn usual_path(path: PathBuf) -> PathBuf {
+    match path.to_str().and_then(|text| text.strip_prefix(r"\\?\")) {
+        Some(rest) if rest.as_bytes().get(1) == Some(&b':') => rest.into(),
+        _ => path,
+    }
+}
+
 /// Where the program is that is named so: with `.exe` at its end if its name has none.
 pub fn program_file(path: PathBuf) -> PathBuf {
     if path.extension().is_none() { path.with_extension("exe") } else { path }
