@@ -8,7 +8,8 @@ use myclaw_files::portable::process::Pid;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
 
-use crate::tree::{Mark, Tree, start_of};
+use crate::mark::Mark;
+use crate::tree::{Tree, start_of};
 
 /// Most pieces of input that wait for a program that does not read. The caller bounds their size.
 const MAX_WAITING_PIECES: usize = 16;

@@ -37,6 +37,8 @@ mod child;
 mod environment;
 mod error;
 mod hiding;
+mod image;
+mod mark;
 #[cfg_attr(windows, path = "windows/pipes.rs")]
 mod pipes;
 mod run;

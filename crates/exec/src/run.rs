@@ -17,9 +17,11 @@ use crate::capture::CapturedOutput;
 use crate::child::Child;
 #[cfg(target_os = "linux")]
 use crate::hiding::Namespace;
+use crate::image::Image;
+use crate::mark::MARK_VARIABLE;
 use crate::streams::{ChildEnds, Progress, Streams};
-use crate::system::{Image, id_of, spawn};
-use crate::tree::{MARK_VARIABLE, Tree};
+use crate::system::{id_of, spawn};
+use crate::tree::Tree;
 use crate::{ChildSpec, ExecError};
 
 /// Longest wait for a killed program to vanish. It takes longer only if a system call of it hangs in the kernel.

@@ -10,8 +10,8 @@ use tokio::time::timeout_at;
 
 use crate::attach::{Attachment, Link, Piece};
 use crate::capture::{Capture, CapturedOutput};
+use crate::image::ChildStreams;
 use crate::pipes::{self, Receiver, Sender};
-use crate::system::ChildStreams;
 use crate::terminal::{Side, Terminal};
 use crate::{ChildSpec, ErrorOutput, ExecError, OutputLimits};
 

@@ -7,7 +7,7 @@
 //! This is the only module of the workspace with unsafe code. It only makes these calls.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_short};
-use std::io::{self, PipeReader, PipeWriter};
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
@@ -16,34 +16,13 @@ use rustix::process::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+use crate::image::{ChildStreams, Image};
+
 #[cfg(not(target_vendor = "apple"))]
 const NEW_SESSION: c_short = libc::POSIX_SPAWN_SETSID;
 /// From Apple's `spawn.h`; the `libc` crate lacks it.
 #[cfg(target_vendor = "apple")]
 const NEW_SESSION: c_short = 0x0400;
-
-/// What to start, in the form that the system takes.
-pub(crate) struct Image<'a> {
-    /// Path of the program.
-    pub program: &'a CStr,
-    /// Arguments, beginning with the program's own name.
-    pub arguments: &'a [CString],
-    /// Variables, as `NAME=value`.
-    pub environment: &'a [CString],
-    /// Where it starts.
-    pub directory: &'a CStr,
-    /// Its standard input, output and error.
-    pub streams: ChildStreams<'a>,
-}
-
-/// What a program reads from and prints to.
-pub(crate) enum ChildStreams<'a> {
-    /// Pipes; without one for the input, the input is empty.
-    Open { input: Option<&'a PipeReader>, output: &'a PipeWriter, errors: &'a PipeWriter },
-    /// The terminal of this name for all three. The child opens it as the leader of a session without a terminal, so
-    /// it becomes the session's own.
-    Terminal(&'a CStr),
-}
 
 /// A program that was started.
 pub(crate) type Started = Pid;

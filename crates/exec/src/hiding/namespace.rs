@@ -17,7 +17,8 @@ use rustix::thread::{
 };
 
 use super::{HiddenPaths, Visibility};
-use crate::system::{Image, spawn, unshare};
+use crate::image::Image;
+use crate::system::{spawn, unshare};
 
 /// Room for the empty directories: a few names, and one empty file.
 const TMPFS_OPTIONS: &std::ffi::CStr = c"mode=0555,size=64k,nr_inodes=256";

@@ -1,33 +1,13 @@
 //! Windows: starting a program with the standard library.
 
-use std::ffi::{CStr, CString};
-use std::io::{self, PipeReader, PipeWriter};
+use std::ffi::CStr;
+use std::io;
 use std::process::{Child, Command, Stdio};
 
 use myclaw_files::portable::process::Pid;
 use myclaw_files::portable::usual_path;
 
-/// What to start.
-pub(crate) struct Image<'a> {
-    /// Path of the program.
-    pub program: &'a CStr,
-    /// Arguments, beginning with the program's own name.
-    pub arguments: &'a [CString],
-    /// Variables, as `NAME=value`.
-    pub environment: &'a [CString],
-    /// Where it starts.
-    pub directory: &'a CStr,
-    /// Its standard input, output and error.
-    pub streams: ChildStreams<'a>,
-}
-
-/// What a program reads from and prints to.
-pub(crate) enum ChildStreams<'a> {
-    /// Pipes; without one for the input, the input is empty.
-    Open { input: Option<&'a PipeReader>, output: &'a PipeWriter, errors: &'a PipeWriter },
-    /// There are none here: [`super::terminal`].
-    Terminal(&'a CStr),
-}
+use crate::image::{ChildStreams, Image};
 
 /// A program that was started.
 pub(crate) type Started = Child;
