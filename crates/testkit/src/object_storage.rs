@@ -14,6 +14,22 @@ pub use azure::AzureStorage;
 const PAUSE: Duration = Duration::from_millis(50);
 const BUCKET: &str = "test-bucket";
 
+/// Starts a server, for which `command` gets a free port, and waits until it listens.
+fn serve(name: &str, command: impl FnOnce(&str) -> Command) -> (u16, Child) {
+    // Nobody listens on it any more when the server takes it.
+    let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("a port");
+    let port = port.port();
+    let mut command = command(&port.to_string());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = command.spawn().unwrap_or_else(|error| panic!("starting {name}: {error}"));
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        let ended = server.try_wait().expect("a process");
+        assert!(ended.is_none(), "{name} ended: {ended:?}; is it installed?");
+        thread::sleep(PAUSE);
+    }
+    (port, server)
+}
+
 /// A server on a port of its own, with one bucket. It keeps everything in memory, and ends with this value.
 #[derive(Debug)]
 pub struct ObjectStorage {
@@ -31,18 +47,12 @@ impl ObjectStorage {
             crate::skip_without("MYCLAW_MOTO_PYTHON is not set; scripts/test sets it");
             return None;
         };
-        // Nobody listens on it any more when the server takes it.
-        let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("a port");
-        let port = port.port();
-        let mut command = Command::new(python);
-        command.args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &port.to_string()]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut storage = Self { port, server: command.spawn().expect("python") };
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            let ended = storage.server.try_wait().expect("a process");
-            assert!(ended.is_none(), "moto.server ended: {ended:?}; is moto installed?");
-            thread::sleep(PAUSE);
-        }
+        let (port, server) = serve("moto.server", |port| {
+            let mut command = Command::new(python);
+            command.args(["-m", "moto.server", "-H", "127.0.0.1", "-p", port]);
+            command
+        });
+        let storage = Self { port, server };
         storage.request("PUT", "");
         Some(storage)
     }

@@ -1,11 +1,9 @@
 //! Azurite, Microsoft's server with the protocol of Azure's storage, in Node.js.
 
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::process::{Child, Command};
 
-use super::PAUSE;
+use super::serve;
 
 /// The account of every such server, and its key, which Microsoft has published:
 /// <https://learn.microsoft.com/azure/storage/common/storage-use-azurite>.
@@ -41,20 +39,14 @@ impl AzureStorage {
             crate::skip_without("AZURITE is not set");
             return None;
         };
-        // Nobody listens on it any more when the server takes it.
-        let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("a port");
-        let port = port.port();
-        let mut command = Command::new("node");
-        command.arg(Path::new(&package).join("dist/src/blob/main.js"));
-        command.args(["--blobHost", "127.0.0.1", "--blobPort", &port.to_string()]);
-        command.args(["--inMemoryPersistence", "--skipApiVersionCheck", "--silent"]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut storage = Self { port, server: command.spawn().expect("node") };
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            let ended = storage.server.try_wait().expect("a process");
-            assert!(ended.is_none(), "azurite ended: {ended:?}; is it installed?");
-            thread::sleep(PAUSE);
-        }
+        let (port, server) = serve("azurite", |port| {
+            let mut command = Command::new("node");
+            command.arg(Path::new(&package).join("dist/src/blob/main.js"));
+            command.args(["--blobHost", "127.0.0.1", "--blobPort", port]);
+            command.args(["--inMemoryPersistence", "--skipApiVersionCheck", "--silent"]);
+            command
+        });
+        let storage = Self { port, server };
         let mut make = Command::new("node");
         make.args(["-e", MAKE, &port.to_string(), ACCOUNT, KEY, CONTAINER]);
         assert!(make.status().expect("node").success(), "the container is not made");
