@@ -117,7 +117,7 @@ pub enum GoalStep {
 }
 
 impl Pursuit {
-    /// The work that an order asks for, from now on; `None` if the session has no goal to go on with.
+    /// The work that an order asks for, from now on; `None` if the session has no goal to continue.
     ///
     /// # Errors
     /// The goal has no condition, or the list of sessions cannot be read.
@@ -129,7 +129,7 @@ impl Pursuit {
         Ok(goal.map(|goal| Self::begin(goal, config)))
     }
 
-    /// The work that a killed process has left, with what that has used; `None` if there is none. Blocks.
+    /// The work of a killed process, with what it has used of the bounds; `None` if there is none. Blocks.
     ///
     /// # Errors
     /// The list of sessions or the log cannot be read.
@@ -159,7 +159,7 @@ impl Pursuit {
         &self.goal
     }
 
-    /// Counts a turn, which begins, and keeps the goal as one at which somebody works. Blocks.
+    /// Counts the turn that begins, and stores that a process works on the goal. Blocks.
     ///
     /// # Errors
     /// The list of sessions cannot be written.
@@ -193,7 +193,7 @@ impl Pursuit {
         })
     }
 
-    /// Keeps the goal as one at which nobody works. Blocks.
+    /// Stores that no process works on the goal. Blocks.
     ///
     /// # Errors
     /// The list of sessions cannot be written.
