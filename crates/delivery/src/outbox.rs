@@ -233,7 +233,11 @@ impl Outbox {
             {
                 return Ok(());
             }
-            let (wait, reason) = match self.attempt(&channel, &part, is_repeat).await {
+            let attempt_now = self.attempt(&channel, &part, is_repeat);
+            let Some(outcome) = self.while_mine(&part.row.route, attempt_now).await else {
+                return Ok(());
+            };
+            let (wait, reason) = match outcome {
                 Ok(id) => return self.end(part, PartState::Sent { id }).await,
                 Err(SendFailure::Never { reason }) => {
                     return self.end(part, PartState::Failed { reason }).await;

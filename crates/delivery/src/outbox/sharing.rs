@@ -1,6 +1,9 @@
 //! Several gateways on one store: this one sends the parts of the accounts that it holds.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use myclaw_store::RecordId;
 
@@ -14,6 +17,21 @@ impl Outbox {
     /// Whether this process sends what goes out on a route.
     pub(crate) fn is_mine(&self, route: &Route) -> bool {
         self.account(route).is_none_or(|account| self.ledger.claims().holds(&account))
+    }
+
+    /// Goes on with `work` only as long as this process has the account of a route; `None` if it has lost it. From then on another
+    /// one may do the same. A process that stood still finds out here before it does anything else.
+    pub(super) async fn while_mine<T>(
+        &self,
+        route: &Route,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
+        let mut work = pin!(work);
+        poll_fn(|context| match self.is_mine(route) {
+            true => work.as_mut().poll(context).map(Some),
+            false => Poll::Ready(None),
+        })
+        .await
     }
 
     /// The account under which parts for a route are sent. `None` where every process may send them: it is alone, the part is

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use myclaw_channels::{Account, Capabilities, Part};
 use myclaw_session::{BlobError, BlobLimits, MemoryBlobs};
-use myclaw_store::{BoxFuture, MemoryStore, SqliteStore, Store};
+use myclaw_store::{BoxFuture, Claims, MemoryStore, SqliteStore, Store};
 use tempfile::TempDir;
 
 use super::*;
@@ -72,6 +72,38 @@ impl Channel for Scripted {
 
     fn find<'a>(&'a self, _part: &'a Part) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
         Box::pin(async { self.found.clone() })
+    }
+}
+
+/// A channel that sends when its rate allows it, which a test decides.
+struct Paced {
+    account: Account,
+    asked: Notify,
+    allowed: Notify,
+    sent: AtomicUsize,
+}
+
+impl Channel for Paced {
+    fn account(&self) -> &Account {
+        &self.account
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let after_interruption = AfterInterruption::Look;
+        Capabilities { after_interruption, most_file_bytes: None, actions: &[] }
+    }
+
+    fn send<'a>(&'a self, _part: &'a Part) -> BoxFuture<'a, Result<String, SendFailure>> {
+        Box::pin(async {
+            self.asked.notify_one();
+            self.allowed.notified().await;
+            self.sent.fetch_add(1, Ordering::SeqCst);
+            Ok("id".to_owned())
+        })
+    }
+
+    fn find<'a>(&'a self, _part: &'a Part) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
+        Box::pin(async { Ok(None) })
     }
 }
 
@@ -423,4 +455,59 @@ fn two_gateways_on_one_store_settle_a_message_once_and_send_a_part_once() {
         assert_eq!(ledgers[0].trouble().await.expect("read").len(), 0);
         assert_eq!(ledgers[0].unsent_parts().await.expect("read").len(), 0);
     });
+}
+
+/// The process stood still meanwhile, or was without the database: another one sends the part by then.
+#[test]
+fn a_part_that_waits_is_not_sent_once_its_account_is_lost() {
+    for is_lost in [true, false] {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().build().expect("a runtime");
+        runtime.block_on(async {
+            let (time, lease) = (Arc::new(AtomicUsize::new(0)), Duration::from_millis(1_000));
+            let of_clock = Arc::clone(&time);
+            let clock = move || Duration::from_millis(of_clock.load(Ordering::SeqCst) as u64);
+            let store = Arc::new(MemoryStore::default());
+            let claims = Claims::with_clock(store, "one".to_owned(), lease, Arc::new(clock));
+            let account = crate::sharing::account_of("scripted", "default");
+            let _held = claims.acquire(&account).await.expect("claimed").expect("free");
+            let ledger = Ledger::of(claims);
+            let parts = vec![part("a", "one", PartState::Queued)];
+            let stored = ledger.settle(&[], &|_| MessageState::Open, parts, Vec::new()).await;
+            let stored = stored.expect("stored").expect("new").0;
+            let id = stored[0].id.clone();
+            let channel = Arc::new(Paced {
+                account: Account::new("scripted", "default"),
+                asked: Notify::new(),
+                allowed: Notify::new(),
+                sent: AtomicUsize::new(0),
+            });
+            let mut of_server = Scripted::new(AfterInterruption::Report, Vec::new());
+            of_server.account = Account::new("server", "default");
+            let setup = ChannelSetup {
+                channel: "scripted",
+                account: "default".to_owned(),
+                made: Ok(Arc::<Paced>::clone(&channel)),
+                fingerprint: 0,
+            };
+            let channels = Channels::new(Arc::new(of_server), vec![setup]);
+            let tasks = TaskTracker::new();
+            let outbox =
+                Outbox::new(ledger.clone(), channels, files(), Arc::new(Nobody), tasks.clone());
+            outbox.push(stored);
+            channel.asked.notified().await;
+            if is_lost {
+                time.store(1_000, Ordering::SeqCst);
+            }
+            channel.allowed.notify_one();
+            tasks.close();
+            tasks.wait().await;
+            let state = ledger.part(&id).await.expect("read").expect("a part").state;
+            let (sent, expected) = match is_lost {
+                true => (0, PartState::Sending { attempt: 1 }),
+                false => (1, PartState::Sent { id: "id".to_owned() }),
+            };
+            assert_eq!((channel.sent.load(Ordering::SeqCst), state), (sent, expected));
+        });
+    }
 }
