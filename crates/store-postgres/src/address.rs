@@ -62,9 +62,7 @@ impl Address {
         let query = rest.join("&");
         let text = if query.is_empty() { base.to_owned() } else { format!("{base}?{query}") };
         let config = config_of(&text)?;
-        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err("the address of the database names no host".to_owned());
-        }
+        check_parts(&config)?;
         let encrypts = match mode.as_deref() {
             Some("disable") => false,
             Some("verify-full" | "verify-ca" | "require") => true,
@@ -131,6 +129,28 @@ fn config_of(text: &str) -> Result<Config, String> {
         let why = why.unwrap_or_else(|| error.to_string());
         format!("the address of the database cannot be read: {why}")
     })
+}
+
+/// Says what is wrong with parts that can be read, and would lead elsewhere or show the password.
+fn check_parts(config: &Config) -> Result<(), String> {
+    if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+        return Err("the address of the database names no host".to_owned());
+    }
+    // What is before it is the end of the password.
+    if config.get_hosts().iter().any(|host| !is_socket(host) && name_of(host).contains('@')) {
+        let why = "the address of the database has more than one @; write one in the user or the password as %40";
+        return Err(why.to_owned());
+    }
+    let hosts = config.get_hosts().iter().map(name_of);
+    let names = [config.get_dbname(), config.get_user(), config.get_application_name()];
+    let password = config.get_password().map(String::from_utf8_lossy);
+    let parts = hosts.chain(names.into_iter().flatten().map(str::to_owned));
+    if parts.chain(password.map(Into::into)).any(|part| part.contains(char::is_control)) {
+        let why =
+            "the address of the database has a control character, such as a line end; remove it";
+        return Err(why.to_owned());
+    }
+    Ok(())
 }
 
 /// The same address with each of its hosts alone. Hosts in parameters stay together.

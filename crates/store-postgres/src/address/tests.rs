@@ -47,6 +47,11 @@ fn an_address_that_cannot_be_used_says_why() {
         ("postgresql:///x", "names no host"),
         ("postgresql://me:secret@localhost:port/x", "cannot be read"),
         ("postgresql://me:secret@localhost/x?unknown=1", "unknown"),
+        ("postgresql://me:a@secret@localhost/x", "as %40"),
+        ("postgresql://me:a@one,secret@localhost/x", "as %40"),
+        ("postgresql://me:secret@localhost/a%00b", "control character"),
+        ("postgresql://me:secret%0A@localhost/x", "control character"),
+        ("postgresql://me:secret@local%1bhost/x", "control character"),
         ("postgresql://me:secret@localhost/x?sslmode=prefer", "use sslmode=verify-full"),
         ("postgresql://me:secret@localhost/x?sslrootcert=/nowhere/ca.pem", "/nowhere/ca.pem"),
     ];
