@@ -8,7 +8,7 @@ mod transaction;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use myclaw_store::{
@@ -77,6 +77,8 @@ pub(crate) struct Writers {
 struct Worker {
     writers: Arc<Writers>,
     partition: Partition,
+    /// Whether the last transaction was a claim.
+    was_claim: AtomicBool,
 }
 
 impl Writers {
@@ -108,7 +110,8 @@ impl Writers {
         }
         waiting.insert(partition.clone(), VecDeque::from([task]));
         drop(waiting);
-        let worker = Worker { writers: Arc::clone(self), partition: partition.clone() };
+        let (writers, partition) = (Arc::clone(self), partition.clone());
+        let worker = Worker { writers, partition, was_claim: AtomicBool::new(false) };
         self.runtime.spawn(async move {
             while let Some(group) = worker.next_group() {
                 worker.carry_out(group).await;
@@ -133,20 +136,31 @@ impl Worker {
     fn next_group(&self) -> Option<Vec<Task>> {
         let mut waiting = self.writers.waiting.lock();
         let queue = waiting.get_mut(&self.partition)?;
-        let mut group = Vec::new();
-        let mut bytes = 0;
-        while let Some(task) = queue.front() {
-            // A claim looks for its records in the database, so it has a transaction of its own.
-            let is_claim = matches!(task, Task::Claim(..));
+        // A claim looks for its records in the database, so it has a transaction of its own.
+        let is_claim = |task: &Task| matches!(task, Task::Claim(..));
+        let claim = queue.iter().position(is_claim);
+        let others = queue.iter().position(|task| !is_claim(task));
+        // Many claims at once, of what a dead process had, keep no message waiting: no two follow each other before it.
+        let is_turn = |claim: usize| {
+            others.is_none_or(|other| claim < other && !self.was_claim.load(Ordering::Relaxed))
+        };
+        let claim = claim.filter(|claim| is_turn(*claim));
+        self.was_claim.store(claim.is_some(), Ordering::Relaxed);
+        let mut group: Vec<Task> =
+            claim.and_then(|claim| queue.remove(claim)).into_iter().collect();
+        let (mut at, mut bytes) = (0, 0);
+        while claim.is_none()
+            && let Some(task) = queue.get(at)
+        {
+            if is_claim(task) {
+                at += 1;
+                continue;
+            }
             bytes += task.bytes();
-            let is_full = group.len() >= MOST_IN_GROUP || bytes > MOST_GROUP_BYTES;
-            if !group.is_empty() && (is_claim || is_full) {
+            if !group.is_empty() && (group.len() >= MOST_IN_GROUP || bytes > MOST_GROUP_BYTES) {
                 break;
             }
-            group.extend(queue.pop_front());
-            if is_claim {
-                break;
-            }
+            group.extend(queue.remove(at));
         }
         if group.is_empty() {
             waiting.remove(&self.partition);

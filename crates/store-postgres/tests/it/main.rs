@@ -8,6 +8,7 @@ mod conformance;
 mod faults;
 mod kept_messages;
 mod migrations;
+mod order;
 mod pooler;
 mod proxy;
 mod refusals;
