@@ -12,7 +12,7 @@ use crate::pool::{Lent, Pool, answer};
 use crate::tenant::MAIN_SCHEMA;
 
 /// The steps from each format to the next. One that was released never changes; a new one goes at the end.
-const STEPS: [&str; 8] = [
+const STEPS: [&str; 9] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
@@ -21,6 +21,7 @@ const STEPS: [&str; 8] = [
     include_str!("schema/6.sql"),
     include_str!("schema/7.sql"),
     include_str!("schema/8.sql"),
+    include_str!("schema/9.sql"),
 ];
 /// The newest format. An older program refuses a newer one.
 const FORMAT: i32 = STEPS.len() as i32;
@@ -75,7 +76,7 @@ async fn attempt(pool: &Arc<Pool>) -> Result<i32, Failure> {
         found = format_of(&client).await?;
         for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
             // Tables may be large, so a step has no time limit.
-            client.batch_execute(step).await?;
+            client.batch_execute(step).await.map_err(of_step)?;
         }
         if found < FORMAT {
             let set = format!("UPDATE myclaw.format SET number = {FORMAT}");
@@ -88,16 +89,45 @@ async fn attempt(pool: &Arc<Pool>) -> Result<i32, Failure> {
     Ok(found)
 }
 
+/// Why the tables cannot be brought to another format. What was changed before is undone.
+fn of_step(error: tokio_postgres::Error) -> Failure {
+    let failure = Failure::from(error);
+    let problem = match failure.problem.strip_prefix("refuses a statement of this program ") {
+        Some(said) => format!(
+            "cannot be brought to the form of this version {said}, and is as it was; remove what was added to its tables by \
+             hand, then update again"
+        ),
+        None => failure.problem,
+    };
+    Failure { problem, ..failure }
+}
+
 /// The format of the tables; 0 if there are none.
 async fn format_of(client: &Lent) -> Result<i32, Failure> {
     // Of the tables as they are now: `to_regclass` may answer from a cache of this connection.
-    let sql = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'myclaw' AND tablename = 'format')";
-    let exists: bool = answer(client.query_typed_one(sql, &[])).await?.try_get(0)?;
-    if !exists {
+    let sql = "
+        SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'myclaw'), EXISTS (
+            SELECT FROM pg_tables JOIN pg_namespace ON nspname = schemaname
+                JOIN pg_class ON relname = tablename AND relnamespace = pg_namespace.oid
+                JOIN pg_attribute ON attrelid = pg_class.oid AND attname = 'number' AND atttypid = 'integer'::regtype
+            WHERE schemaname = 'myclaw' AND tablename = 'format')";
+    let row = answer(client.query_typed_one(sql, &[])).await?;
+    let (has_tables, has_format): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
+    if !has_tables {
         return Ok(0);
     }
-    let sql = "SELECT number FROM myclaw.format";
-    Ok(answer(client.query_typed_one(sql, &[])).await?.try_get(0)?)
+    let rows = match has_format {
+        true => answer(client.query_typed("SELECT number FROM myclaw.format", &[])).await?,
+        false => Vec::new(),
+    };
+    match rows.as_slice() {
+        [row] => Ok(row.try_get(0)?),
+        _ => Err(Failure::lasting(
+            "has a schema with tables that are not of this program; use another database, or set gateway.tenant to another \
+             name, which gives the schema another one"
+                .to_owned(),
+        )),
+    }
 }
 
 async fn no_tenant(pool: &Pool, client: &Lent) -> Result<Failure, Failure> {

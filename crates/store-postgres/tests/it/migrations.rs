@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::server::{block_on, connect, database, open, server};
 
 /// The steps of the tables, as a new database gets them.
-const STEPS: [&str; 8] = [
+pub(crate) const STEPS: [&str; 9] = [
     include_str!("../../src/schema/1.sql"),
     include_str!("../../src/schema/2.sql"),
     include_str!("../../src/schema/3.sql"),
@@ -14,7 +14,10 @@ const STEPS: [&str; 8] = [
     include_str!("../../src/schema/6.sql"),
     include_str!("../../src/schema/7.sql"),
     include_str!("../../src/schema/8.sql"),
+    include_str!("../../src/schema/9.sql"),
 ];
+/// The first format with parts of logs in the object storage.
+const PARTS: usize = 8;
 /// What the fourth step was before there were tenants: the extension was in the schema of the first one.
 const FOURTH: [&str; 2] = [
     "IF (SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = 'public') THEN",
@@ -67,6 +70,9 @@ fn migrated_and_new_databases_have_the_same_tables() {
                 client.batch_execute(&set).await.unwrap();
                 open(&url).await;
                 assert_eq!(catalogue(&url).await, expected, "from {format}, {is_before_tenants}");
+                if format >= PARTS {
+                    continue;
+                }
                 // Programs of that version may still run, and do not know of parts elsewhere.
                 let sql = "SELECT seals_from > clock_timestamp() + interval '23 hours' FROM myclaw.format";
                 assert!(client.query_one(sql, &[]).await.unwrap().get::<_, bool>(0));

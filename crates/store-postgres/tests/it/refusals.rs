@@ -177,3 +177,58 @@ fn make_certificates(root: &Path, data: &Path) {
     let mode = fs::Permissions::from_mode(0o600);
     fs::set_permissions(data.join("server.key"), mode).unwrap();
 }
+
+/// Nothing is created next to them.
+#[test]
+fn tables_of_another_program_are_left_alone() {
+    let Some(server) = server() else { return };
+    block_on(async {
+        for tables in [
+            "CREATE TABLE myclaw.session (name text)",
+            "CREATE TABLE myclaw.format (name text)",
+            "CREATE TABLE myclaw.format (number text)",
+            "CREATE TABLE myclaw.format (number integer)",
+        ] {
+            let url = database(server).await;
+            let client = connect(&url).await;
+            client.batch_execute(&format!("CREATE SCHEMA myclaw; {tables}")).await.unwrap();
+            let said = refusal(&url).await;
+            assert!(said.contains("not of this program; use another database"), "{said}");
+            let count = "SELECT count(*) FROM pg_tables WHERE schemaname = 'myclaw'";
+            assert_eq!(client.query_one(count, &[]).await.unwrap().get::<_, i64>(0), 1, "{tables}");
+            // A tenant has a schema of its own.
+            let options = Options { creates_tenant: true, ..Options::default() };
+            let address = Address::parse(&url).unwrap().of_tenant("anna").unwrap();
+            PostgresStore::open(address, options).await.unwrap();
+        }
+    });
+}
+
+/// A step that cannot be made, here because somebody has made its table by hand, changes nothing of what is there.
+#[test]
+fn a_migration_that_fails_leaves_the_tables_as_they_were() {
+    let Some(server) = server() else { return };
+    block_on(async {
+        let url = database(server).await;
+        let client = connect(&url).await;
+        for step in &crate::migrations::STEPS[..6] {
+            client.batch_execute(step).await.unwrap();
+        }
+        client.batch_execute("UPDATE myclaw.format SET number = 6").await.unwrap();
+        let tables =
+            "SELECT count(*) FROM information_schema.columns WHERE table_schema = 'myclaw'";
+        let before: i64 = client.query_one(tables, &[]).await.unwrap().get(0);
+        // A later step meets it, when those before are made.
+        client.batch_execute("CREATE TABLE myclaw.sealable (by_hand text)").await.unwrap();
+        let said = refusal(&url).await;
+        assert!(said.contains("already exists") && said.contains("update"), "{said}");
+        let after: i64 = client.query_one(tables, &[]).await.unwrap().get(0);
+        assert_eq!(after, before + 1);
+        let format = "SELECT number FROM myclaw.format";
+        assert_eq!(client.query_one(format, &[]).await.unwrap().get::<_, i32>(0), 6);
+        client.batch_execute("DROP TABLE myclaw.sealable").await.unwrap();
+        open(&url).await;
+        let newest = i32::try_from(crate::migrations::STEPS.len()).unwrap();
+        assert_eq!(client.query_one(format, &[]).await.unwrap().get::<_, i32>(0), newest);
+    });
+}
