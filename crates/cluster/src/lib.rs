@@ -70,14 +70,17 @@ impl Cluster {
     /// Blocks. A call tries for `patience` while the database cannot be reached.
     ///
     /// # Errors
-    /// The database cannot be reached or used, or has no such tenant.
+    /// The database cannot be reached or used, has no such tenant, or an import into it is not complete.
     pub fn open(
         home: &Home,
         config: &Config,
         address: Address,
         patience: Duration,
     ) -> Result<Self, ClusterError> {
-        Self::connect(home, config, address, Options { patience, ..Options::default() })
+        let cluster =
+            Self::connect(home, config, address, Options { patience, ..Options::default() })?;
+        cluster.check_import()?;
+        Ok(cluster)
     }
 
     /// The same, and creates the tables of any tenant.
@@ -169,6 +172,13 @@ impl Cluster {
 
     pub(crate) fn blocking(&self) -> &Arc<Blocking> {
         &self.blocking
+    }
+
+    /// Takes which other nodes there are: old parts of logs stay in the database as long as one of them would not find them
+    /// elsewhere.
+    pub fn heed(&self) -> impl Fn(&[Node]) + Send + use<> {
+        let sessions = Arc::clone(&self.sessions);
+        move |others| sessions.keep_old_parts(!others.iter().all(|node| node.reads_old_parts))
     }
 
     /// Writes to the object storage, reads and removes what it wrote. Returns where it is; `None` without one. Blocks.

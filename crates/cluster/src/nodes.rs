@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use myclaw_config::Config;
-use myclaw_files::hex;
+use myclaw_files::{hex, now_ms};
 use myclaw_store::{Change, Place, QueueId, Records, Store, StoreError};
 use myclaw_store_postgres::PostgresStore;
 use ring::digest::{SHA256, digest};
@@ -30,6 +30,8 @@ const ACCOUNT: &str = "account";
 const DIGEST_DIGITS: usize = 12;
 /// Shortest pause between two looks at the list because of a change.
 const LIST_PAUSE: Duration = Duration::from_millis(200);
+/// A clock that differs more from the database's is wrong.
+const MOST_SKEW_MS: i64 = 10_000;
 /// How long a node that gives no sign stays in the list.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -52,6 +54,9 @@ pub struct Node {
     pub config: String,
     /// When it gave its last sign, by the database's clock, in milliseconds since the Unix epoch.
     pub seen: u64,
+    /// Whether it looks for old parts of logs in the object storage. Earlier versions do not, and do not say so.
+    #[serde(default)]
+    pub reads_old_parts: bool,
     /// Whether somebody has asked it to stop.
     #[serde(default)]
     pub is_draining: bool,
@@ -88,6 +93,8 @@ pub enum Watch {
     Drain,
     /// Another node has another config: its name.
     OtherConfig(String),
+    /// The clock of this machine differs from that of the database, by so many seconds; it is ahead if they are more than zero.
+    OtherClock(i64),
     /// These are the other nodes now.
     Others(Vec<Node>),
 }
@@ -123,6 +130,7 @@ impl Node {
             certificates: Vec::new(),
             config: config_digest(config),
             seen: 0,
+            reads_old_parts: true,
             is_draining: false,
         }
     }
@@ -168,12 +176,21 @@ impl Nodes {
     pub async fn attend(&self, mut node: Node, own: Own, pause: Duration, hear: impl Fn(Watch)) {
         let mut changes = self.store.watch(QueueId::new(QUEUE));
         let mut differed: Option<(String, String)> = None;
+        let mut was_wrong = false;
         loop {
             node.config = config_digest(&own.configs.borrow().clone());
             node.certificates.clone_from(&own.certificates.borrow());
             match self.sign(&node).await {
-                Ok(true) => hear(Watch::Drain),
-                Ok(false) => {}
+                Ok((is_draining, ahead_ms)) => {
+                    let is_wrong = ahead_ms.abs() > MOST_SKEW_MS;
+                    if is_wrong && !was_wrong {
+                        hear(Watch::OtherClock(ahead_ms / 1_000));
+                    }
+                    was_wrong = is_wrong;
+                    if is_draining {
+                        hear(Watch::Drain);
+                    }
+                }
                 Err(error) => tracing::warn!(%error, "this node gives no sign; trying again"),
             }
             if let Ok(others) = self.others(&node, pause * 4).await {
@@ -209,15 +226,21 @@ impl Nodes {
         }
     }
 
-    /// Writes that this node is there. True if it is asked to stop.
-    async fn sign(&self, node: &Node) -> Result<bool, StoreError> {
+    /// Writes that this node is there. Returns whether it is asked to stop, and by how many milliseconds its clock is ahead of the
+    /// database's.
+    async fn sign(&self, node: &Node) -> Result<(bool, i64), StoreError> {
+        let asked = now_ms();
         let seen = self.store.now_ms().await?;
+        // The database looked at its clock in between.
+        let ahead = |own: u64| own.cast_signed().saturating_sub(seen.cast_signed());
+        let (earliest, latest) = (ahead(asked), ahead(now_ms()));
+        let ahead = if earliest > 0 { earliest } else { latest.min(0) };
         let place = Place::new(QUEUE, 0);
         let signed = NODES.update(&*self.store, &node.holder, |known| {
             let is_draining = known.is_some_and(|known| known.is_draining);
             Change::put(Node { seen, is_draining, ..node.clone() }, place.clone())
         });
-        Ok(signed.await?.is_some_and(|signed| signed.row.is_draining))
+        Ok((signed.await?.is_some_and(|signed| signed.row.is_draining), ahead))
     }
 
     /// The other nodes that gave a sign within `longest`. Removes those that are long gone.

@@ -10,6 +10,7 @@ mod change;
 mod core;
 mod create;
 mod fork;
+mod in_parts;
 mod inbox;
 mod kept;
 mod lines;
@@ -26,6 +27,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use myclaw_session::{
     Blobs, Entry, Inbox, IndexUpdate, LockWait, MetaPatch, OpenSession, ReadSession, RemovedFiles,
@@ -86,6 +88,16 @@ impl PostgresSessions {
     /// cannot be used, contents go into the database.
     pub fn put_contents_in(&self, blobs: Arc<dyn Blobs>) {
         drop(self.core.elsewhere.set(blobs));
+    }
+
+    /// Whether old parts of logs stay in the database for now, because programs that do not look for them elsewhere use it too.
+    pub fn keep_old_parts(&self, is_needed: bool) {
+        let was_needed = self.core.keeps_old_parts.swap(is_needed, Ordering::SeqCst);
+        if is_needed && !was_needed && self.core.elsewhere.get().is_some() {
+            tracing::info!(
+                "old parts of logs stay in the database as long as a gateway of an earlier version uses it"
+            );
+        }
     }
 
     /// Takes a session from its owner without the owner's knowledge, as a lease that runs out does. The owner can append

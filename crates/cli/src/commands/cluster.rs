@@ -87,7 +87,7 @@ impl Shared {
         let node = Node::new(self.cluster.name(), &holder, &address, &configs.borrow().clone());
         let own = Own { configs, certificates: running.certificates() };
         let pause = self.cluster.lease() / 3;
-        let attending = nodes.clone();
+        let (attending, heed) = (nodes.clone(), self.cluster.heed());
         let hear = move |heard: Watch| match heard {
             Watch::Drain => {
                 if !stop.is_cancelled() {
@@ -96,6 +96,7 @@ impl Shared {
                 stop.cancel();
             }
             Watch::Others(nodes) => {
+                heed(&nodes);
                 let peer = |node: myclaw_cluster::Node| Peer {
                     key: GatewayToken::of(keys.of(&node.holder)),
                     holder: node.holder,
@@ -109,6 +110,12 @@ impl Shared {
                     is_new
                 });
             }
+            Watch::OtherClock(seconds) => say(&format!(
+                "the clock of this machine is {} s {} that of the database; set it (with NTP), or its times of messages and \
+                 schedules are wrong",
+                seconds.abs(),
+                if seconds > 0 { "ahead of" } else { "behind" },
+            )),
             Watch::OtherConfig(name) => say(&format!(
                 "the config of {name} differs from the one here; give all machines the same file"
             )),

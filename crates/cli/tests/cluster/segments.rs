@@ -32,6 +32,16 @@ fn age(audit: &Audit) {
     ));
 }
 
+/// A node of a version that knows of no old parts, which gives its signs ahead of time.
+fn older_node(audit: &Audit) {
+    audit.execute(
+        r#"INSERT INTO myclaw.record (partition, kind, key, version, value, queue, place, entered, epoch, lease_until)
+           SELECT partition, kind, 'older', version, convert_to((convert_from(value, 'UTF8')::jsonb - 'readsOldParts'
+               || '{"name": "older", "holder": "older", "seen": 9000000000000000}')::text, 'UTF8'), queue, place, entered, 0, 0
+           FROM myclaw.record WHERE kind = 'node'"#,
+    );
+}
+
 fn log_of(machine: &Machine, name: &str) -> Vec<u8> {
     let directory = machine.home.path().join(name);
     machine.run(&["store", "export", directory.to_str().unwrap()]).assert_code(0);
@@ -55,8 +65,16 @@ fn an_old_part_is_in_the_bucket_and_where_it_was_for_everybody() {
     until("the session is free", || {
         count("SELECT 'free' FROM myclaw.session WHERE owner IS NULL AND last_seq = 2") == "free"
     });
+    // A node of an earlier version would not find them there.
+    older_node(&audit);
+    let log = one.home.state_directory().join("logs/myclaw.log");
+    until("the older node is heeded", || {
+        std::fs::read_to_string(&log).unwrap().contains("old parts of logs stay in the database")
+    });
     age(&audit);
     let before = log_of(&two, "before");
+    assert_eq!(storage.names(), [] as [String; 0]);
+    audit.execute("DELETE FROM myclaw.record WHERE kind = 'node' AND key = 'older'");
     let is_sealed = || {
         storage.names().len() == 3
             && count("SELECT sealed::text FROM myclaw.session WHERE sealed > 0") == "2201"
@@ -83,6 +101,9 @@ fn an_old_part_is_in_the_bucket_and_where_it_was_for_everybody() {
     assert!(status >= 500, "{status} {page}");
     assert!(page.to_string().contains("unavailable now"), "{page}");
     assert_eq!(history(&gateway, &format!("r{ROWS}")).0, 200);
+    // What is looked for in the newest rows, such as the plan that the agent follows, is none if they do not have it.
+    let (status, session) = gateway.client.get("/api/sessions/main/plan").unwrap();
+    assert_eq!((status, &session["plan"]), (200, &Value::Null), "{session}");
     let found = search();
     assert!(!found.stdout().contains("My doctor is"), "{}", found.stdout());
     assert!(found.stderr().contains("unavailable now"), "{}", found.stderr());

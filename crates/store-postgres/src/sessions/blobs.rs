@@ -89,10 +89,7 @@ impl Core {
     ) -> Result<(), SessionError> {
         let failed = |error: io::Error| failed_io("read", &error.to_string());
         match &blob.place {
-            Some(place) => {
-                let mut content = self.open_elsewhere(place, &blob.digest)?;
-                io::copy(&mut content, to).map(drop).map_err(failed)
-            }
+            Some(_) => io::copy(&mut self.open_blob(blob)?, to).map(drop).map_err(failed),
             None => to.write_all(&self.read_blob(blob)?).map_err(failed),
         }
     }
@@ -105,8 +102,9 @@ impl Core {
     }
 
     pub(super) fn read_blob(&self, blob: &Blob) -> Result<Vec<u8>, SessionError> {
-        if let Some(place) = &blob.place {
-            return self.read_elsewhere(place, &blob.digest);
+        if blob.place.is_some() {
+            let content = self.open_blob(blob)?.read_all();
+            return content.map_err(|error| failed_io("read", &error.to_string()));
         }
         let mut content = Vec::new();
         for number in 0_i64.. {
@@ -126,18 +124,15 @@ impl Core {
         Ok(content)
     }
 
-    fn read_elsewhere(&self, place: &str, digest: &str) -> Result<Vec<u8>, SessionError> {
-        let content = self.open_elsewhere(place, digest)?.read_all();
-        content.map_err(|error| failed_io("read", &error.to_string()))
-    }
-
-    fn open_elsewhere(&self, place: &str, digest: &str) -> Result<OpenBlob, SessionError> {
+    /// A content of the object storage.
+    pub(super) fn open_blob(&self, blob: &Blob) -> Result<OpenBlob, SessionError> {
+        let place = blob.place.clone().unwrap_or_default();
         let Some(elsewhere) = self.elsewhere.get() else {
             let why = "a content is in the object storage, and gateway.blobs is not set on this machine; set it to the bucket \
                        that the other machines use";
             return Err(failed_io("read", why));
         };
-        let named = NamedBlob { name: place.to_owned(), digest: Some(digest.to_owned()) };
+        let named = NamedBlob { name: place, digest: Some(blob.digest.clone()) };
         elsewhere.open(&named).map_err(|error| match error {
             BlobError::Missing => {
                 failed_io("read", &format!("{} is gone", elsewhere.describe(&named)))

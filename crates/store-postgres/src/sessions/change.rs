@@ -1,14 +1,16 @@
 //! Changes what is kept of a tenant in its place, such as words that are to be forgotten: rows of logs, what waits, the list,
 //! side files and records. Nothing gets another length, so everything that names a part of it stays right.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use myclaw_session::{LockWait, SessionError, SessionKey};
 use tokio_postgres::types::{ToSql, Type};
 
-use super::blobs::{Blob, digest_of};
+use super::blobs::Blob;
 use super::core::{Core, column, failed_io};
+use super::in_parts::InParts;
 use super::lines::{Direction, Lines};
 use super::open::Opened;
 use super::segments::Facts;
@@ -21,7 +23,7 @@ const AT_ONCE: i64 = 256;
 const SEALED: [&str; 3] = ["keys", "renewal", "node-secret"];
 
 /// Changes bytes, and says whether it has.
-type Change<'c> = &'c mut dyn FnMut(&mut [u8]) -> bool;
+pub(super) type Change<'c> = &'c mut dyn FnMut(&mut [u8]) -> bool;
 
 impl PostgresSessions {
     /// Changes everything. A session that has something to change is opened first, so nobody writes to it meanwhile. True if
@@ -129,10 +131,7 @@ fn change_segments(core: &Core, change: Change<'_>, owner: &Opened) -> Result<bo
         }
         is_found = true;
         let Some(blob) = core.put_rows(&rows)? else {
-            return Err(failed_io(
-                "write",
-                "the object storage cannot be used now; try again later",
-            ));
+            return Err(no_objects());
         };
         let facts = Facts::of(segment.from, &rows);
         let about = facts.about();
@@ -153,6 +152,10 @@ fn change_segments(core: &Core, change: Change<'_>, owner: &Opened) -> Result<bo
     Ok(is_found)
 }
 
+fn no_objects() -> SessionError {
+    failed_io("write", "the object storage cannot be used now; try again later")
+}
+
 fn taken_over() -> SessionError {
     failed_io("write", "another process has taken the session")
 }
@@ -167,17 +170,15 @@ fn visit_files(
     for row in &core.rows("read", sql::SIDE_FILES, &[(&session, Type::INT8)])? {
         let name: &str = column(row, 0)?;
         let blob = Blob { id: column(row, 1)?, digest: column(row, 2)?, place: column(row, 3)? };
-        let mut content = core.read_blob(&blob)?;
-        if !change(&mut content) {
+        let Some((new, bytes)) = change_blob(core, &blob, change, owner.is_some())? else {
             continue;
-        }
+        };
         is_found = true;
-        let Some(owner) = owner else { continue };
-        let new = core.put_blob(&content)?;
-        let bytes = crate::read::stored(content.len() as u64);
+        let Some((owner, new)) = owner.zip(new) else { continue };
+        let bytes = crate::read::stored(bytes);
         let none: Vec<&str> = Vec::new();
         let (names, blobs) = (vec![name], vec![new.id]);
-        let (sizes, digests) = (vec![bytes], vec![digest_of(&content)]);
+        let (sizes, digests) = (vec![bytes], vec![new.digest]);
         let set: [Parameter<'_>; 7] = [
             (&session, Type::INT8),
             (&owner.epoch, Type::INT8),
@@ -193,6 +194,37 @@ fn visit_files(
         core.drop_blobs(&[blob.id]);
     }
     Ok(is_found)
+}
+
+/// How a content is when it is changed, and its size; `None` if nothing in it changes. It is stored only `for_owner`.
+fn change_blob(
+    core: &Core,
+    blob: &Blob,
+    change: Change<'_>,
+    for_owner: bool,
+) -> Result<Option<(Option<Blob>, u64)>, SessionError> {
+    let failed = |error: io::Error| failed_io("change", &error.to_string());
+    if blob.place.is_none() {
+        let mut content = core.read_blob(blob)?;
+        if !change(&mut content) {
+            return Ok(None);
+        }
+        let new = for_owner.then(|| core.put_blob(&content)).transpose()?;
+        return Ok(Some((new, content.len() as u64)));
+    }
+    // It may be larger than the memory.
+    let content = core.open_blob(blob)?;
+    let bytes = content.bytes;
+    let mut parts = InParts::new(content, change);
+    io::copy(&mut parts, &mut io::sink()).map_err(failed)?;
+    if !parts.is_changed {
+        return Ok(None);
+    }
+    if !for_owner {
+        return Ok(Some((None, bytes)));
+    }
+    let new = core.put_large(InParts::new(core.open_blob(blob)?, change))?;
+    Ok(Some((Some(new.ok_or_else(no_objects)?), bytes)))
 }
 
 /// Changes what waits in inboxes.

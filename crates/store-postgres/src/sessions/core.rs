@@ -61,6 +61,8 @@ pub(super) struct Core {
     /// Whether rows are moved now, and whether texts are changed, which must not move meanwhile.
     is_sealing: AtomicBool,
     pub(super) is_changing: AtomicBool,
+    /// Whether they stay because of other programs.
+    pub(super) keeps_old_parts: AtomicBool,
     /// When it was last looked for what is left of deleted sessions.
     cleaned: Mutex<Option<Instant>>,
     handle: Handle,
@@ -140,6 +142,7 @@ impl Core {
             sealing: options.sealing.clone(),
             is_sealing: AtomicBool::default(),
             is_changing: AtomicBool::default(),
+            keeps_old_parts: AtomicBool::default(),
             cleaned: Mutex::default(),
             handle: runtime.handle().clone(),
             runtime: Some(runtime),

@@ -38,7 +38,9 @@ struct Session {
 impl Core {
     /// Seals what is old of some sessions. Returns how many segments that made.
     pub(super) fn seal_old_parts(&self) -> Result<usize, SessionError> {
-        if self.elsewhere.get().is_none() || self.is_changing.load(Ordering::SeqCst) {
+        let is_stopped = [&self.is_changing, &self.keeps_old_parts];
+        let is_stopped = is_stopped.iter().any(|is| is.load(Ordering::SeqCst));
+        if self.elsewhere.get().is_none() || is_stopped {
             return Ok(0);
         }
         let limits = &self.sealing;

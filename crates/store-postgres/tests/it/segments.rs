@@ -145,6 +145,10 @@ fn old_rows_move_and_everything_reads_them_as_before() {
     let Some((url, one, _home)) = setting() else { return };
     let said = write(&one.sessions, &work());
     let before = everything(&one, &work(), &said);
+    // Another program would not find them.
+    one.sessions.keep_old_parts(true);
+    assert_eq!(one.sessions.seal_old_parts().unwrap(), 0);
+    one.sessions.keep_old_parts(false);
     assert_eq!(one.sessions.seal_old_parts().unwrap(), 2);
     assert_eq!(number(&url, "SELECT count(*) FROM myclaw.entry"), 1_002);
     assert_eq!((one.objects().len(), one.sessions.seal_old_parts().unwrap()), (2, 0));
@@ -323,4 +327,48 @@ fn a_turn_is_the_same_in_a_session_of_any_age() {
     });
     assert!(counts[0] > 4, "{counts:?}");
     assert_eq!(counts[0], counts[1]);
+}
+
+/// What all connections but this one have read, once they have ended: until then the server may not have counted it.
+fn rows_read(url: &str) -> i64 {
+    let others = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    while number(url, others) > 0 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    number(url, "SELECT tup_returned FROM pg_stat_database WHERE datname = current_database()")
+}
+
+/// It reads no more rows, also without a title and an object storage.
+#[test]
+fn a_turn_reads_a_few_rows_of_a_session_of_any_age() {
+    let Some(server) = server() else { return };
+    let counts = [100, 100_000].map(|rows| {
+        let url = block_on(database(server));
+        let home = tempfile::tempdir().unwrap();
+        let sessions = || open_with(&url, home.path(), &Options::default());
+        sessions().open(&work(), LockWait::Fail).unwrap().push(&[user("q").into()]).unwrap();
+        execute(
+            &url,
+            &format!(
+                "INSERT INTO myclaw.entry (session, seq, id, kind, body)
+                 SELECT id, seq, 'r' || seq, 'message', format('{{\"id\":\"r%s\",\"role\":\"user\",\"content\":\"%s\",\"ts\":1}}', seq, seq)
+                 FROM myclaw.session, generate_series(2, {rows}) AS seq;
+                 UPDATE myclaw.session SET last_seq = {rows}; ANALYZE"
+            ),
+        );
+        let last = EntryId::from_text(&format!("r{rows}"));
+        sessions().open(&work(), LockWait::Fail).unwrap().push(&[compaction(last).into()]).unwrap();
+        let before = rows_read(&url);
+        let of_turn = sessions();
+        let mut log = of_turn.open(&work(), LockWait::Fail).unwrap();
+        assert_eq!(log.tail(TailLimit::UNLIMITED).unwrap().messages.len(), 1);
+        log.push(&[user("q").into(), assistant("a").into()]).unwrap();
+        drop(log);
+        let reader = of_turn.read(&work()).unwrap().unwrap();
+        assert_eq!(reader.about().unwrap().title, None);
+        assert_eq!(reader.last_messages(20).unwrap().len(), 20);
+        drop((reader, of_turn));
+        rows_read(&url) - before
+    });
+    assert!(counts[1] < counts[0] + 1_000, "{counts:?}");
 }

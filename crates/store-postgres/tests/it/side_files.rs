@@ -247,7 +247,10 @@ fn a_file_that_is_too_large_for_the_database_goes_to_the_object_storage() {
     let url = block_on(database(server));
     let bucket = tempfile::tempdir().unwrap();
     let [one, two, three] = [(); 3].map(|()| Machine::new(&url));
-    let large: Vec<u8> = (0..65_u32 << 20).map(|number| (number % 251) as u8).collect();
+    let mut large: Vec<u8> = (0..65_u32 << 20).map(|number| (number % 251) as u8).collect();
+    // Across two parts in which it is changed below.
+    let word = (4 << 20) - 5..(4 << 20) + 6;
+    large[word.clone()].copy_from_slice(b"Zanzibarium");
     one.run(|one| one.write("job.log", &large));
     two.run(|two| assert_eq!(two.read("job.log"), None));
     for machine in [&one, &two] {
@@ -272,6 +275,20 @@ fn a_file_that_is_too_large_for_the_database_goes_to_the_object_storage() {
     let copy = bucket.path().join("copy");
     two.sessions.export_side_files(&work(), &copy).unwrap();
     assert_eq!(fs::metadata(copy.join("job.log")).unwrap().len(), large.len() as u64 - 1);
+    // Words are removed from it without all of it in memory.
+    let mut most = 0;
+    let mut mask = |bytes: &mut [u8]| {
+        most = most.max(bytes.len());
+        let found = bytes.windows(word.len()).position(|window| window == b"Zanzibarium");
+        found.inspect(|at| bytes[*at..at + word.len()].fill(b'*')).is_some()
+    };
+    assert!(two.sessions.change_kept(LockWait::Fail, &mut mask).unwrap());
+    assert!(!two.sessions.change_kept(LockWait::Fail, &mut mask).unwrap());
+    assert!(most < 8 << 20, "{most} bytes at once");
+    large[word].fill(b'*');
+    large.pop();
+    two.run(|two| assert!(two.read("job.log") == Some(large.clone())));
+    assert_eq!(fs::read_dir(bucket.path()).unwrap().count(), 2, "the content and the copy");
 }
 
 #[test]
