@@ -58,13 +58,14 @@ impl Clients {
 /// Whoever has lost a session can append to its log as long as nobody else has.
 const FENCING: Rewrite = Rewrite::new("epoch = $2 AND last_seq = $3", "$2 = $2 AND last_seq = $3");
 const RECEIPT: &str = "SELECT EXISTS (SELECT FROM myclaw.receipt WHERE token = $1)";
-/// A commit without an answer counts as not made. Each write depends on what was there, so a second one is refused.
+/// A commit without an answer counts as not made. What depends on what was there is refused then, and its caller finds what it
+/// wrote; sums do not.
 const NOT_MADE: Rewrite = Rewrite::new(RECEIPT, "SELECT $1 <> $1");
 /// A commit without an answer counts as made.
 const MADE: Rewrite = Rewrite::new(RECEIPT, "SELECT $1 = $1");
-const LEASE: &str = "SET epoch = new.epoch, owner = new.owner, lease_until = new.until";
+pub(crate) const LEASE: &str = "SET epoch = new.epoch, owner = new.owner, lease_until = new.until";
 /// A message that its sender keeps is taken in, whoever has taken it in meanwhile.
-const TAKEN: Rewrite = Rewrite::new(
+pub(crate) const TAKEN: Rewrite = Rewrite::new(
     "AND NOT EXISTS (SELECT FROM myclaw.taken WHERE session = $1 AND taken.id = ANY ($11))",
     "AND $11::text[] IS NOT NULL",
 );
@@ -139,6 +140,11 @@ fn broken_fencing_of_logs_is_noticed() {
 #[test]
 fn a_commit_that_nobody_looks_for_is_noticed() {
     assert_noticed(MADE, Fault::AtCommit, "");
+}
+
+#[test]
+fn a_commit_that_is_made_twice_is_noticed() {
+    assert_noticed(NOT_MADE, Fault::AtTotals, "tokens count as used");
 }
 
 /// The database ends leases before their holders count them as lost.
@@ -222,6 +228,7 @@ fn run(mut scene: Scene<'_>, faults: &[Fault], settled: Duration) -> Vec<String>
     problems.extend(promised.keys().flat_map(|number| count_rows(&logs, *number)));
     problems.extend(chats.missing_rows(&logs));
     problems.extend(scene.problems(&machines));
+    problems.extend(scene.tokens_twice());
     if promised.len() < faults.len() {
         problems.push(format!("only {} messages met the faults", promised.len()));
     }
@@ -297,12 +304,12 @@ pub(crate) fn talk(machines: &[Machine], session: u64, clients: &Clients) {
     while !is_over.load(Ordering::SeqCst) {
         let number = clients.number();
         let begun = Instant::now();
-        let (message, client) = loop {
+        let message = loop {
             at += 1;
             let client = machines[at % machines.len()].client();
             let other = machines[(at + 1) % machines.len()].client();
             match send(number, session, &client, &other) {
-                Ok(message) => break (message, client),
+                Ok(message) => break message,
                 // It may have been stored: only the same id again is safe.
                 Err(error) => {
                     let waited = begun.elapsed();
@@ -314,9 +321,13 @@ pub(crate) fn talk(machines: &[Machine], session: u64, clients: &Clients) {
         promised.lock().insert(number, (session, message.clone()));
         sent.push(message);
         if let Some(index) = sent.len().checked_sub(MOST_WAITING) {
-            while client
-                .state_within(&sent[index], 0)
-                .is_ok_and(|outcome| outcome["state"] == "open")
+            // A node that cannot say it now is no reason to send more than a queue takes.
+            let is_settled = |asked: &Client| {
+                let state = asked.state_within(&sent[index], 0);
+                state.is_ok_and(|outcome| outcome["state"] != "open")
+            };
+            let mut asked = machines.iter().cycle().skip(at % machines.len());
+            while !asked.next().is_some_and(|machine| is_settled(&machine.client()))
                 && !is_over.load(Ordering::SeqCst)
             {
                 thread::sleep(Duration::from_millis(50));

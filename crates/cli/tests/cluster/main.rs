@@ -39,6 +39,7 @@ mod side_files;
 mod stage;
 mod standby;
 mod surroundings;
+mod suspended;
 mod tenants;
 mod transfer;
 mod versions;

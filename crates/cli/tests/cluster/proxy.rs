@@ -22,6 +22,12 @@ pub(crate) enum Mark {
     Sent,
     /// A session that is taken to work on it.
     Open,
+    /// A session that is complete.
+    Finish,
+    /// Rows of a log that are read from its beginning.
+    Forward,
+    /// The totals of the day, with what was used meanwhile.
+    Totals,
 }
 
 impl Mark {
@@ -33,6 +39,9 @@ impl Mark {
             Self::Append => &[b"WITH moved AS"],
             Self::Answer => &[b"incoming", b"desk"],
             Self::Open => &[b"SET epoch = greatest(epoch + 1"],
+            Self::Finish => &[b"WITH finished AS"],
+            Self::Forward => &[b"least($4, $2 + $3)"],
+            Self::Totals => &[b"spending", b"\"microDollars\"", b"COMMIT\0"],
             Self::Sent => &[b"outgoing", b"\"state\":\"sent\"", b"\"channel\":\"telegram\""],
         }
     }
@@ -45,6 +54,8 @@ pub(crate) enum Fate {
     CutBefore,
     /// The database carries it out, and its answer is lost.
     CutAfter,
+    /// Nothing. The test hears of it.
+    Pass,
     /// From it on, nothing arrives at the database until the test releases it. Nothing is lost.
     Hold,
 }
@@ -87,7 +98,7 @@ struct Line {
     fates: Mutex<(Vec<Mark>, Vec<Fate>)>,
     is_holding: Mutex<bool>,
     released: Condvar,
-    rewrite: Mutex<Option<Rewrite>>,
+    rewrites: Mutex<Vec<Rewrite>>,
     /// How long each direction takes, in milliseconds.
     latency_ms: AtomicU64,
 }
@@ -146,13 +157,18 @@ impl Proxy {
     /// Ends what [`Fate::Hold`] began, and what still waits for a request.
     pub(crate) fn release(&self) {
         self.line.fates.lock().1.clear();
+        self.go_on();
+    }
+
+    /// Ends what [`Fate::Hold`] began.
+    pub(crate) fn go_on(&self) {
         *self.line.is_holding.lock() = false;
         self.line.released.notify_all();
     }
 
     /// Changes all statements from now on.
     pub(crate) fn rewrite(&self, rewrite: Rewrite) {
-        *self.line.rewrite.lock() = Some(rewrite);
+        self.line.rewrites.lock().push(rewrite);
     }
 }
 
@@ -191,7 +207,7 @@ impl Line {
     fn requests(&self, mut client: TcpStream, mut server: TcpStream) {
         let mut buffer = [0; 64 * 1024];
         while let Ok(length @ 1..) = client.read(&mut buffer) {
-            if let Some(rewrite) = *self.rewrite.lock() {
+            for rewrite in &*self.rewrites.lock() {
                 rewrite.apply(&mut buffer[..length]);
             }
             self.travel();

@@ -27,6 +27,8 @@ const TAKEN_OVER: Duration = Duration::from_secs(15);
 
 /// How long after a call to the model everything is stored that came before it, in milliseconds.
 const SETTLE_MS: u64 = 300;
+/// What one call to the model uses.
+const TOKENS: usize = 120;
 /// How often a write is held up until another node has taken the session.
 const ATTEMPTS: usize = 3;
 /// So many processes act one after the other until a tool stands still: the node, its helper, and the tool with what it started.
@@ -55,6 +57,8 @@ pub(crate) enum Fault {
     KillDatabase,
     /// Connections break at commits and appends: before the database gets them, or before it can answer.
     AtCommit,
+    /// Connections break when the totals of the day were stored, before the database can say so.
+    AtTotals,
     /// What it writes is held up until another node has taken its session, and arrives then.
     Late(Mark),
     /// It stands still while it takes a session, until another node has answered what it was about to.
@@ -63,10 +67,11 @@ pub(crate) enum Fault {
     LateSend,
 }
 
-pub(crate) const FAULTS: [Fault; 12] = [
+pub(crate) const FAULTS: [Fault; 13] = [
     Fault::Kill,
     Fault::Late(Mark::Append),
     Fault::AtCommit,
+    Fault::AtTotals,
     Fault::CutOff,
     Fault::LateSend,
     Fault::Late(Mark::Answer),
@@ -83,7 +88,7 @@ struct CutOff {
     at: usize,
     begun: i64,
     ended: i64,
-    /// The longest time in milliseconds that a process needed meanwhile to start and to end.
+    /// The longest time in milliseconds that a step needed meanwhile.
     slowest: i64,
 }
 
@@ -177,7 +182,7 @@ impl<'s> Scene<'s> {
                 let at = (0..ATTEMPTS).find_map(|_| self.with_tool(machines)).unwrap_or(at);
                 let begun = now_ms();
                 self.proxies[at].cut();
-                let slowest = slowest_process(TOO_LONG);
+                let slowest = slowest_step(TOO_LONG, &machines[at].client());
                 self.proxies[at].mend();
                 self.cut_off.push(CutOff { at, begun, ended: now_ms(), slowest });
             }
@@ -192,12 +197,9 @@ impl<'s> Scene<'s> {
             }
             Fault::AtCommit => {
                 let fates = [Fate::CutBefore, Fate::CutAfter].repeat(3);
-                for proxy in &self.proxies {
-                    proxy.await_requests(&[Mark::Commit, Mark::Append], &fates);
-                }
-                within(PREPARED, || self.proxies.iter().all(|proxy| proxy.waiting() == 0));
-                self.proxies.iter().for_each(Proxy::release);
+                self.break_at(&[Mark::Commit, Mark::Append], &fates);
             }
+            Fault::AtTotals => self.break_at(&[Mark::Totals], &[Fate::CutAfter; 3]),
             Fault::Late(mark) => {
                 // A node may write nothing more, or keep its session.
                 let is_late = (0..ATTEMPTS).any(|_| self.hold_up(mark, at, clients));
@@ -206,6 +208,13 @@ impl<'s> Scene<'s> {
             Fault::LateSend => self.hold_up_send(clients),
             Fault::PauseAtOpen => self.pause_at_open(clients),
         }
+    }
+
+    /// The next of these requests of all nodes meet these fates.
+    fn break_at(&self, marks: &[Mark], fates: &[Fate]) {
+        self.proxies.iter().for_each(|proxy| proxy.await_requests(marks, fates));
+        within(PREPARED, || self.proxies.iter().all(|proxy| proxy.waiting() == 0));
+        self.proxies.iter().for_each(Proxy::release);
     }
 
     /// A node that runs a tool now.
@@ -263,6 +272,17 @@ impl<'s> Scene<'s> {
             problems.extend(refused.map(str::to_owned));
         }
         problems
+    }
+
+    /// Whether more tokens count as used than the model gave: then some count twice. Those of the last second before a kill are
+    /// missing.
+    pub(crate) fn tokens_twice(&self) -> Option<String> {
+        let sql = "SELECT convert_from(value, 'UTF8')::jsonb->>'tokens' FROM myclaw.record WHERE kind = 'spending'";
+        let counted: usize = self.audit.texts(sql, &[]).concat().parse().unwrap();
+        let given = self.model.requests().len() * TOKENS;
+        eprintln!("{counted} tokens of {given}");
+        (counted > given)
+            .then(|| format!("{counted} tokens count as used, and the model gave {given}"))
     }
 
     /// Whether something was held up, and another node has taken the session meanwhile.
@@ -354,14 +374,17 @@ impl<'s> Scene<'s> {
     }
 }
 
-/// Starts a process now and then during this time. Returns the longest time in milliseconds that one of them needed.
-fn slowest_process(time: Duration) -> i64 {
+/// Starts a process now and then during this time, and asks a gateway for a sign of life. Returns the longest time in
+/// milliseconds that one of both needed: what stops a tool cannot be faster.
+fn slowest_step(time: Duration, client: &Client) -> i64 {
     let end = Instant::now() + time;
     let mut slowest = Duration::ZERO;
     while Instant::now() < end {
         let begun = Instant::now();
         assert!(std::process::Command::new("true").status().unwrap().success());
-        slowest = slowest.max(begun.elapsed());
+        let started = begun.elapsed();
+        drop(client.get("/health"));
+        slowest = slowest.max(started).max(begun.elapsed() - started);
         thread::sleep(Duration::from_millis(10));
     }
     i64::try_from(slowest.as_millis()).unwrap()
