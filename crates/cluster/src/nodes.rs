@@ -184,7 +184,7 @@ impl Nodes {
                 Ok((is_draining, ahead_ms)) => {
                     let is_wrong = ahead_ms.abs() > MOST_SKEW_MS;
                     if is_wrong && !was_wrong {
-                        hear(Watch::OtherClock(ahead_ms / 1_000));
+                        hear(Watch::OtherClock((ahead_ms + 500).div_euclid(1_000)));
                     }
                     was_wrong = is_wrong;
                     if is_draining {

@@ -7,6 +7,7 @@ use myclaw_testkit::ObjectStorage;
 use super::audit::Audit;
 use super::objects::{machine, turn};
 use super::proxy::Proxy;
+use super::web_socket::{Socket, block_on};
 use super::*;
 
 /// Rows of an old session, and the word that one of the oldest has.
@@ -102,8 +103,11 @@ fn an_old_part_is_in_the_bucket_and_where_it_was_for_everybody() {
     assert!(page.to_string().contains("unavailable now"), "{page}");
     assert_eq!(history(&gateway, &format!("r{ROWS}")).0, 200);
     // What is looked for in the newest rows, such as the plan that the agent follows, is none if they do not have it.
-    let (status, session) = gateway.client.get("/api/sessions/main/plan").unwrap();
-    assert_eq!((status, &session["plan"]), (200, &Value::Null), "{session}");
+    let plan = block_on(async {
+        let mut socket = Socket::open(&gateway.client).await;
+        socket.ask("1", "plan", json!({"session": "main"})).await
+    });
+    assert_eq!(plan["result"], json!({"plan": null}), "{plan}");
     let found = search();
     assert!(!found.stdout().contains("My doctor is"), "{}", found.stdout());
     assert!(found.stderr().contains("unavailable now"), "{}", found.stderr());

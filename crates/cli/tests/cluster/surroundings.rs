@@ -49,8 +49,8 @@ fn clocks_that_are_wrong_by_an_hour_change_nothing() {
             Gateway { child, client: machine.client() }
         })
         .collect();
-    gateways[0].child.wait_for_stderr("the clock of this machine is 3600 s ahead of that of the");
-    gateways[1].child.wait_for_stderr("is 3600 s behind that of the database; set it");
+    gateways[0].child.wait_for_stderr(" s ahead of that of the database; set it");
+    gateways[1].child.wait_for_stderr(" s behind that of the database; set it");
     assert_answers(&machines, 0..12);
     let said = gateways[2].child.wait_for_stderr("listening on");
     assert!(!said.contains("the clock of this machine"), "{said}");

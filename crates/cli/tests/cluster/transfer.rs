@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use super::proxy::{Fate, Mark, Proxy};
 use super::*;
 
 /// The logs of a state directory, byte by byte.
@@ -117,5 +118,80 @@ fn one_machine_runs(copy: &Path, machine: &Machine, model: &ModelServer, message
     child.wait_for_stderr("listening on http://127.0.0.1:");
     let gateway = Gateway { child, client: machine.client() };
     assert_eq!(gateway.client.outcome(message).unwrap()["reply"], "re: <m1>");
+    gateway.stop();
+}
+
+/// Runs a command until the second of these requests, and kills it there.
+fn killed_at(
+    machine: &Machine,
+    url: &str,
+    server: &PostgresServer,
+    arguments: &[&str],
+    mark: Mark,
+) {
+    let proxy = Proxy::start(server.port());
+    proxy.await_requests(&[mark], &[Fate::Pass, Fate::Hold]);
+    let through = url.replace(&format!(":{}/", server.port()), &format!(":{}/", proxy.port));
+    let mut command = machine.command(arguments);
+    let child = RunningChild::spawn(command.env("MYCLAW_STORE_URL", through));
+    until("it is in the middle", || proxy.waiting() == 0);
+    child.signal(myclaw_testkit::Signal::Kill);
+    child.wait(PATIENCE);
+    proxy.cut();
+}
+
+#[test]
+fn what_is_killed_in_the_middle_of_a_copy_is_not_taken_for_the_whole() {
+    let Some((server, url)) = database() else { return };
+    let model = model();
+    let machine = Machine::new("one", &url, &model);
+    machine.configure("one", &model, without_store);
+    let gateway = machine.start();
+    let mut messages = Vec::new();
+    for session in ["1", "2", "3"] {
+        let id = gateway.client.send(session, session, &format!("say <m{session}>")).unwrap();
+        gateway.client.outcome(&id).unwrap();
+        messages.push(id);
+    }
+    gateway.stop();
+    let before = logs(&machine.home.state_directory());
+    machine.configure("one", &model, |_| {});
+    killed_at(&machine, &url, &server, &["store", "import"], Mark::Finish);
+    for arguments in
+        [&["gateway"][..], &["store", "check"], &["sessions", "list"], &["cluster", "status"]]
+    {
+        let refused = machine.run(arguments);
+        refused.assert_code(1);
+        let said = refused.stderr();
+        assert!(
+            said.contains("is not complete; run `myclaw store import"),
+            "{arguments:?}: {said}"
+        );
+    }
+    // Another directory would be mixed with it.
+    let other = machine.home.path().join("other");
+    fs::create_dir_all(other.join("sessions")).unwrap();
+    let refused = machine.run(&["store", "import", other.to_str().unwrap()]);
+    refused.assert_code(1);
+    assert!(refused.stderr().contains("is not complete"), "{}", refused.stderr());
+    let imported = machine.run(&["store", "import"]);
+    imported.assert_code(0);
+    assert!(imported.stderr().contains("3 sessions"), "{}", imported.stderr());
+
+    let copy = machine.home.path().join("copy");
+    let export = ["store", "export", copy.to_str().unwrap()];
+    killed_at(&machine, &url, &server, &export, Mark::Forward);
+    assert!(!copy.exists());
+    let refused = machine.run(&export);
+    refused.assert_code(1);
+    assert!(refused.stderr().contains("copy.incomplete is the part"), "{}", refused.stderr());
+    fs::remove_dir_all(copy.with_file_name("copy.incomplete")).unwrap();
+    machine.run(&export).assert_code(0);
+    assert_eq!(logs(&copy), before);
+    let gateway = machine.start();
+    for (message, session) in messages.iter().zip(["1", "2", "3"]) {
+        assert_eq!(gateway.client.outcome(message).unwrap()["reply"], format!("re: <m{session}>"));
+    }
+    assert_eq!(gateway.client.get("/api/sessions").unwrap().1["total"], 3);
     gateway.stop();
 }

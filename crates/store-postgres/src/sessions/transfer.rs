@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::time::Duration;
 
 use myclaw_session::rows::{self, RawLog};
 use myclaw_session::{Entry, LockWait, SessionEntry, SessionError, SessionKey};
@@ -14,10 +15,12 @@ use super::open::{Columns, Opened};
 use super::side_files::Files;
 use super::sql;
 use crate::pool::Parameter;
-use crate::read::stored;
+use crate::read::{number, stored};
 
 /// Lines that are written or read at once.
 const AT_ONCE: usize = 256;
+/// How much longer than a lease a session is waited for.
+const MORE: Duration = Duration::from_secs(1);
 
 /// A session whose lines come from elsewhere. It is invisible until it is finished.
 #[derive(Debug)]
@@ -36,7 +39,9 @@ impl PostgresSessions {
     /// # Errors
     /// It exists, somebody else has it open, or the database cannot be used.
     pub fn import(&self, key: &SessionKey) -> Result<ImportedSession, SessionError> {
-        let opened = Opened::take(&self.core, key, LockWait::Fail)?;
+        // An import that was killed a moment ago has it as long as its lease lasts.
+        let lease = Duration::from_millis(number(self.core.lease_ms));
+        let opened = Opened::take(&self.core, key, LockWait::Until(lease + MORE))?;
         if opened.last > 0 {
             return Err(SessionError::SessionExists { key: key.clone() });
         }
@@ -107,7 +112,7 @@ impl ImportedSession {
             return Ok(());
         };
         let place = self.written + stored(self.waiting.len() as u64);
-        let entry = rows::read_entry(line, crate::read::number(place) + 1);
+        let entry = rows::read_entry(line, number(place) + 1);
         // A line that is no entry has no id in the log either. Of two with the same id, readers find the first.
         let named = entry.as_ref().filter(|_| line.windows(4).any(|part| part == b"\"id\""));
         let id = named.and_then(Entry::id).map(|id| id.as_str().to_owned());
@@ -146,21 +151,24 @@ impl ImportedSession {
             (&at, Type::INT8),
         ];
         let core = self.opened.core();
+        if let Some(entry) = entry {
+            let listed = self.opened.encode(entry)?;
+            // It is given back when this is dropped.
+            let no_epoch: Option<i64> = None;
+            let set: [Parameter<'_>; 5] = [
+                (&self.opened.id, Type::INT8),
+                (&listed, Type::TEXT),
+                (&at, Type::INT8),
+                (&entry.in_turn, Type::BOOL),
+                (&no_epoch, Type::INT8),
+            ];
+            core.rows("list", sql::SET_LISTED, &set)?;
+        }
+        // Last, so that a session that exists is complete.
         if core.rows("write", sql::FINISH, &parameters)?.is_empty() {
             return Err(SessionError::Fenced { key: log.key.clone() });
         }
-        let Some(entry) = entry else { return Ok(()) };
-        let listed = self.opened.encode(entry)?;
-        // It is given back when this is dropped.
-        let no_epoch: Option<i64> = None;
-        let set: [Parameter<'_>; 5] = [
-            (&self.opened.id, Type::INT8),
-            (&listed, Type::TEXT),
-            (&at, Type::INT8),
-            (&entry.in_turn, Type::BOOL),
-            (&no_epoch, Type::INT8),
-        ];
-        core.rows("list", sql::SET_LISTED, &set).map(drop)
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), SessionError> {
