@@ -4,7 +4,7 @@
 //! the database itself watches that (`audit.rs`). Other tests break one safeguard each in the network between a gateway and
 //! the database, and expect that the same run notices.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -224,9 +224,9 @@ fn run(mut scene: Scene<'_>, faults: &[Fault], settled: Duration) -> Vec<String>
         machines.iter().for_each(show_log);
     }
     scene.stop();
-    let logs = exported(&machines[0]);
-    problems.extend(promised.keys().flat_map(|number| count_rows(&logs, *number)));
-    problems.extend(chats.missing_rows(&logs));
+    let rows = Rows::of(&exported(&machines[0]));
+    problems.extend(promised.keys().flat_map(|number| rows.wrong(*number)));
+    problems.extend(chats.wrong_rows(&rows));
     problems.extend(scene.problems(&machines));
     problems.extend(scene.tokens_twice());
     if promised.len() < faults.len() {
@@ -238,16 +238,37 @@ fn run(mut scene: Scene<'_>, faults: &[Fault], settled: Duration) -> Vec<String>
 
 /// What is not in the logs once.
 pub(crate) fn missing_rows(promised: &Promised, machine: &Machine) -> Vec<String> {
-    let logs = exported(machine);
-    promised.keys().flat_map(|number| count_rows(&logs, *number)).collect()
+    let rows = Rows::of(&exported(machine));
+    promised.keys().flat_map(|number| rows.wrong(*number)).collect()
 }
 
-/// What is wrong with the rows of a message.
-pub(crate) fn count_rows(logs: &[(String, Vec<Value>)], number: u64) -> Vec<String> {
-    let mark = format!("<m{number}>");
-    let found = ["user", "assistant"].map(|role| (role, count(logs, role, &mark)));
-    let wrong = found.into_iter().filter(|(_, found)| *found != 1);
-    wrong.map(|(role, found)| format!("{mark} has {found} rows of the {role}")).collect()
+/// In how many rows of each role a message is.
+pub(crate) struct Rows(HashMap<(&'static str, u64), usize>);
+
+impl Rows {
+    pub(crate) fn of(logs: &[(String, Vec<Value>)]) -> Self {
+        let mut all = HashMap::new();
+        for row in logs.iter().flat_map(|(_, rows)| rows) {
+            // Of the assistant, they are answers.
+            let role = ["user", "assistant"].into_iter().find(|role| row["role"] == *role);
+            let text = row["content"].to_string();
+            let Some(role) = role.filter(|role| *role == "user" || text.contains("re: ")) else {
+                continue;
+            };
+            let marks = text.split("<m").skip(1).filter_map(|rest| rest.split_once('>'));
+            let numbers: HashSet<u64> = marks.filter_map(|(mark, _)| mark.parse().ok()).collect();
+            numbers.into_iter().for_each(|number| *all.entry((role, number)).or_default() += 1);
+        }
+        Self(all)
+    }
+
+    /// What is wrong with the rows of a message.
+    pub(crate) fn wrong(&self, number: u64) -> Vec<String> {
+        let found = |role| self.0.get(&(role, number)).copied().unwrap_or_default();
+        let found = ["user", "assistant"].map(|role| (role, found(role)));
+        let wrong = found.into_iter().filter(|(_, found)| *found != 1);
+        wrong.map(|(role, found)| format!("<m{number}> has {found} rows of the {role}")).collect()
+    }
 }
 
 /// Waits until each message is answered, and still is when it arrives once more. Returns what is not.

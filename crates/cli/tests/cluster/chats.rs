@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use myclaw_testkit::{DiscordServer, SlackServer, TelegramServer};
 use parking_lot::Mutex;
 
-use super::chaos::{Clients, count_rows};
+use super::chaos::{Clients, Rows};
 use super::*;
 
 /// Between two messages of one chat.
@@ -127,9 +127,9 @@ impl Chats {
     }
 
     /// What is not in the logs once.
-    pub(crate) fn missing_rows(&self, logs: &[(String, Vec<Value>)]) -> Vec<String> {
+    pub(crate) fn wrong_rows(&self, rows: &Rows) -> Vec<String> {
         let written = self.written.lock().clone();
-        written.into_iter().flat_map(|(_, number)| count_rows(logs, number)).collect()
+        written.into_iter().flat_map(|(_, number)| rows.wrong(number)).collect()
     }
 }
 
