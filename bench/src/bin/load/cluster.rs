@@ -2,7 +2,6 @@
 //! with a long one. `MYCLAW_POSTGRES` names the programs of PostgreSQL.
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -22,12 +21,19 @@ use crate::options::Options;
 use crate::server::{GatewayHome, Server};
 use crate::wire::Http;
 
-/// Connections that send as fast as they can, each to a session of its own.
-const SENDERS: u64 = 32;
+/// Connections that send as fast as they can, each to a session of its own: few of them, and until one core is busy.
+const SENDERS: [u64; 3] = [8, 32, 128];
 /// The database counts what a connection has done within this time.
 const COUNTED: Duration = Duration::from_millis(2_500);
 /// Turns of a measurement in a session, short or long.
 const TURNS: u64 = 20;
+/// Runs that are open at the same time, and for how many milliseconds their model waits.
+const OPEN_RUNS: u64 = 1_000;
+const OPEN_MS: u64 = 90_000;
+/// Longest time until all of them are open.
+const OPENED: Duration = Duration::from_secs(85);
+/// Of so many known sessions it is measured.
+const KNOWN: [u64; 2] = [100_000, 1_000_000];
 
 /// A database with a network that counts.
 struct Database {
@@ -70,6 +76,17 @@ impl Database {
         let row = self.client.query_one(sql, &[]).await?;
         let round_trips = self.round_trips.load(Ordering::SeqCst);
         Ok(Work { transactions: row.get(0), commits: row.get(1), rows: row.get(2), round_trips })
+    }
+
+    /// More sessions, each a copy of one.
+    async fn add_sessions(&self, count: u64) -> Fallible<()> {
+        let sql = "
+            INSERT INTO myclaw.session (partition, key, header, listed, listed_at, written_at)
+            SELECT partition, key || '-' || $1::bigint || '-' || copy, header, listed, listed_at - copy, written_at
+            FROM (SELECT * FROM myclaw.session WHERE listed IS NOT NULL LIMIT 1) AS sample, generate_series(1, $1::bigint) AS copy";
+        self.client.execute(sql, &[&i64::try_from(count)?]).await?;
+        self.client.batch_execute("VACUUM ANALYZE").await?;
+        Ok(())
     }
 
     /// Processor time of all its processes, in seconds.
@@ -187,37 +204,98 @@ pub(crate) async fn measure(table: &mut Table, options: &Options) -> Fallible<()
     let text = format!("PostgreSQL {}, SQLite {}", shown(&of_database), shown(&of_files));
     table.add(name, text, None, "–", None);
     costs(table, [idle, before, after], (share, messages as f64));
-    for (name, gateway) in [("SQLite", &files), ("PostgreSQL", &shared)] {
-        let cpu = (database.cpu(), gateway.cpu());
-        let (count, begun) = (options.scaled(100), Instant::now());
-        let mut senders = JoinSet::new();
-        for sender in 0..SENDERS {
-            let (address, all) = (gateway.address.clone(), numbers(count));
-            senders.spawn(async move {
-                let mut http = Http::open(&address).await?;
-                for number in all {
-                    let id = send(&mut http, &format!("many{sender}"), number, "say").await?;
-                    http.ask("GET", &format!("/api/messages/{id}?wait=55"), "", "").await?;
-                }
-                Fallible::Ok(())
-            });
+    for senders in SENDERS {
+        for (name, gateway) in [("SQLite", &files), ("PostgreSQL", &shared)] {
+            let cpu = (database.cpu(), gateway.cpu());
+            let count = options.scaled(3_200) / senders;
+            let numbers = (0..senders).map(|_| numbers(count)).collect();
+            let begun = Instant::now();
+            send_all(gateway, numbers).await?;
+            let seconds = begun.elapsed().as_secs_f64();
+            let text = format!(
+                "{:.0} (cores busy: database {:.2}, gateway {:.2})",
+                (count * senders) as f64 / seconds,
+                (database.cpu() - cpu.0) / seconds,
+                (gateway.cpu() - cpu.1) / seconds
+            );
+            let name = format!("answers a second to {senders} clients, {name}");
+            table.add(&name, text, None, "–", None);
         }
-        while let Some(sent) = senders.join_next().await {
-            sent??;
-        }
-        let seconds = begun.elapsed().as_secs_f64();
-        let text = format!(
-            "{:.0} (cores busy: database {:.2}, gateway {:.2})",
-            (count * SENDERS) as f64 / seconds,
-            (database.cpu() - cpu.0) / seconds,
-            (gateway.cpu() - cpu.1) / seconds
-        );
-        table.add(&format!("answers a second to {SENDERS} clients, {name}"), text, None, "–", None);
     }
+    let runs = options.scaled(OPEN_RUNS);
+    open_runs(table, "SQLite", (&model, &files), numbers(runs)).await?;
     files.stop();
     shared.stop();
     long_session(table, options, (&model, &database, &on_database), &mut numbers).await?;
-    known_sessions(table, &options.myclaw, (&database, &on_database), options.scaled(100_000)).await
+    let mut known = 0;
+    for count in KNOWN.map(|count| options.scaled(count)) {
+        database.add_sessions(count - known).await?;
+        known = count;
+        let gateway =
+            known_sessions(table, options, (&model, &on_database), count, &mut numbers).await?;
+        if count == options.scaled(KNOWN[0]) {
+            let name = format!("PostgreSQL with {count} known sessions");
+            open_runs(table, &name, (&model, &gateway), numbers(runs)).await?;
+        }
+        gateway.stop();
+    }
+    Ok(())
+}
+
+/// Connections that each send their messages to a session of their own, one after the other.
+async fn send_all(gateway: &Server, numbers: Vec<std::ops::Range<u64>>) -> Fallible<()> {
+    let mut senders = JoinSet::new();
+    for (sender, all) in numbers.into_iter().enumerate() {
+        let address = gateway.address.clone();
+        senders.spawn(async move {
+            let mut http = Http::open(&address).await?;
+            for number in all {
+                let id = send(&mut http, &format!("many{sender}"), number, "say").await?;
+                http.ask("GET", &format!("/api/messages/{id}?wait=55"), "", "").await?;
+            }
+            Fallible::Ok(())
+        });
+    }
+    while let Some(sent) = senders.join_next().await {
+        sent??;
+    }
+    Ok(())
+}
+
+/// The memory of a gateway with a run for each of these messages at the same time.
+async fn open_runs(
+    table: &mut Table,
+    name: &str,
+    (model, gateway): (&Model, &Server),
+    numbers: std::ops::Range<u64>,
+) -> Fallible<()> {
+    let mut http = Http::open(&gateway.address).await?;
+    let begun = Instant::now();
+    let mut ids = Vec::new();
+    for number in numbers.clone() {
+        let order = format!("wait {OPEN_MS}");
+        ids.push(send(&mut http, &format!("open{number}"), number, &order).await?);
+    }
+    let is_open = |number: &u64| model.seen(*number).is_some();
+    while begun.elapsed() < OPENED && !numbers.clone().all(|number| is_open(&number)) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let (seconds, open) = (begun.elapsed().as_secs_f64(), numbers.filter(is_open).count());
+    let memory = gateway.memory();
+    table.add(
+        &format!("memory with {open} open runs, {name}"),
+        format!("{memory:.0} MB (open after {seconds:.1} s)"),
+        None,
+        "< 1,500 MB",
+        Some(memory < 1_500.0),
+    );
+    // What is measured next has the gateway for itself.
+    for id in ids {
+        let path = format!("/api/messages/{id}?wait=55");
+        let mut http = Http::open(&gateway.address).await?;
+        while http.ask("GET", &path, "", "").await?.1.windows(6).any(|part| part == b"\"open\"") {}
+    }
+    Ok(())
 }
 
 /// What a message costs, of the work before and after a pause and after the messages, which took `share` times as long as the
@@ -301,29 +379,28 @@ async fn long_session(
     Ok(())
 }
 
-/// A start with many sessions.
+/// A start with many sessions, and turns there. The gateway goes on.
 async fn known_sessions(
     table: &mut Table,
-    myclaw: &Path,
-    (database, home): (&Database, &GatewayHome),
+    options: &Options,
+    (model, home): (&Model, &GatewayHome),
     count: u64,
-) -> Fallible<()> {
-    let sql = "
-        INSERT INTO myclaw.session (partition, key, header, listed, listed_at, written_at)
-        SELECT partition, key || '-' || copy, header, listed, listed_at - copy, written_at
-        FROM (SELECT * FROM myclaw.session WHERE listed IS NOT NULL LIMIT 1) AS sample, generate_series(1, $1::bigint) AS copy";
-    database.client.execute(sql, &[&i64::try_from(count)?]).await?;
-    database.client.batch_execute("ANALYZE").await?;
+    numbers: &mut impl FnMut(u64) -> std::ops::Range<u64>,
+) -> Fallible<Server> {
     let begun = Instant::now();
-    let gateway = home.start(myclaw);
+    let gateway = home.start(&options.myclaw);
     let ready = begun.elapsed().as_secs_f64() * 1e3;
     let mut http = Http::open(&gateway.address).await?;
+    let [accepted, asked] = talk(model, &gateway, "timed", numbers(TURNS)).await?;
     let begun = Instant::now();
     http.ask("GET", "/api/sessions", "", "").await?;
     let listed = begun.elapsed().as_secs_f64() * 1e3;
     let text = format!("{ready:.0} ms, {listed:.0} ms, {:.0} MB", gateway.memory());
     let name = format!("{count} known sessions: start, list, memory of a gateway");
     table.add(&name, text, None, "start < 1 s", Some(ready < 1_000.0));
-    gateway.stop();
-    Ok(())
+    let text = format!("{:.1} and {:.1} ms", accepted.quantile(0.5), asked.quantile(0.5));
+    let name =
+        format!("{count} known sessions: until accepted, and from there to the model, median");
+    table.add(&name, text, None, "flat", None);
+    Ok(gateway)
 }

@@ -222,6 +222,8 @@ fn run(mut scene: Scene<'_>, faults: &[Fault], settled: Duration) -> Vec<String>
     problems.extend(chats.settle(&machines[0], settled));
     if !problems.is_empty() && settled == SETTLED {
         machines.iter().for_each(show_log);
+        let records = problems.iter().map(|problem| scene.records_about(problem));
+        eprintln!("{:#?}", records.collect::<Vec<_>>());
     }
     scene.stop();
     let rows = Rows::of(&exported(&machines[0]));

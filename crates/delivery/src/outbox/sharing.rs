@@ -19,15 +19,21 @@ impl Outbox {
         self.account(route).is_none_or(|account| self.ledger.claims().holds(&account))
     }
 
-    /// Goes on with `work` only as long as this process has the account of a route; `None` if it has lost it. From then on another
-    /// one may do the same. A process that stood still finds out here before it does anything else.
+    /// Goes on with `work` only under the claim of a route's account that this process has now; `None` if it has lost it. From
+    /// then on another one may do the same, also if this process has the account again. One that stood still finds out here
+    /// before it does anything else.
     pub(super) async fn while_mine<T>(
         &self,
         route: &Route,
         work: impl Future<Output = T>,
     ) -> Option<T> {
-        let mut work = pin!(work);
-        poll_fn(|context| match self.is_mine(route) {
+        let (mut work, claims) = (pin!(work), self.ledger.claims());
+        let held = self.account(route).map(|account| (claims.epoch(&account), account));
+        let is_mine = || match &held {
+            Some((epoch, account)) => epoch.is_some() && claims.epoch(account) == *epoch,
+            None => true,
+        };
+        poll_fn(|context| match is_mine() {
             true => work.as_mut().poll(context).map(Some),
             false => Poll::Ready(None),
         })
