@@ -276,11 +276,11 @@ impl<'s> Scene<'s> {
 
     /// What the database has of a message that has no answer in its chat.
     pub(crate) fn records_about(&self, problem: &str) -> Vec<String> {
-        let mark = problem.split_once('>').map_or(problem, |(mark, _)| mark);
+        let mark = problem.split(['<', '>']).nth(1).unwrap_or(problem);
         let sql = "
             SELECT concat_ws(' ', kind, key, queue, convert_from(value, 'UTF8')) FROM myclaw.record
             WHERE kind IN ('incoming', 'outgoing') AND position($1 IN convert_from(value, 'UTF8')) > 0";
-        self.audit.texts(sql, &[&format!("{mark}>")])
+        self.audit.texts(sql, &[&format!("<{mark}>")])
     }
 
     /// Whether more tokens count as used than the model gave: then some count twice. Those of the last second before a kill are

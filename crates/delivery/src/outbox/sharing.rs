@@ -27,7 +27,8 @@ impl Outbox {
         route: &Route,
         work: impl Future<Output = T>,
     ) -> Option<T> {
-        let (mut work, claims) = (pin!(work), self.ledger.claims());
+        let mut work = pin!(work);
+        let claims = self.ledger.claims();
         let held = self.account(route).map(|account| (claims.epoch(&account), account));
         let is_mine = || match &held {
             Some((epoch, account)) => epoch.is_some() && claims.epoch(account) == *epoch,
