@@ -353,19 +353,21 @@ const STORES: &str = "agent/src/stores.rs";
 const MEMORY_STORES: &str = "agent/src/memory_stores.rs";
 /// Where state directories are copied into a database and back.
 const TRANSFER: &str = "cluster/src/transfer.rs";
+const IMPORT: &str = "cluster/src/transfer/import.rs";
+const EXPORT: &str = "cluster/src/transfer/export.rs";
 /// What makes a store of a path, or says where its files are: the crate that defines it, and the modules of others that may
 /// name it. Everybody else is given `Stores`.
 const MADE_OF_A_PATH: [(&str, &str, &[&str]); 18] = [
-    ("SessionStore", "session", &[STORES, TRANSFER]),
+    ("SessionStore", "session", &[STORES, IMPORT, EXPORT]),
     ("SessionLog", "session", &[]),
     ("SessionIndex", "session", &[]),
     ("FileInbox", "session", &[]),
     // Hooks of Claude Code read a field of that name.
-    ("transcript_path", "session", &[TRANSFER, "hooks/src/claude.rs"]),
+    ("transcript_path", "session", &[EXPORT, "hooks/src/claude.rs"]),
     // A runner keeps sessions as documents. The agent passes them on to programs that do the same.
     ("JsonSessions", "session", &["runner/src/job.rs", "agent/src/lib.rs"]),
     ("DaySpending", "session", &[STORES, "runner/src/job.rs"]),
-    ("FileBlobs", "session", &[STORES, TRANSFER]),
+    ("FileBlobs", "session", &[STORES, EXPORT]),
     ("FileJobs", "tools", &[STORES]),
     ("in_agent_dir", "auth", &["agent/src/key_stores.rs", TRANSFER]),
     ("VectorFile", "embed", &["agent/src/vector_stores.rs"]),
@@ -505,6 +507,8 @@ const OWN_FILES: [(&str, &[&str]); 9] = [
             "gateway-client/src/tls.rs",
             "cluster/src/address.rs",
             "cluster/src/transfer.rs",
+            "cluster/src/transfer/import.rs",
+            "cluster/src/transfer/export.rs",
             "skills/src/find.rs",
         ],
     ),

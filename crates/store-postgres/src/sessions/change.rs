@@ -10,7 +10,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::blobs::Blob;
 use super::core::{Core, column, failed_io};
-use super::in_parts::InParts;
+use super::in_parts::{Change, InParts};
 use super::lines::{Direction, Lines};
 use super::open::Opened;
 use super::segments::Facts;
@@ -21,9 +21,6 @@ use crate::pool::Parameter;
 const AT_ONCE: i64 = 256;
 /// Records that are sealed or are secrets, and hold no words.
 const SEALED: [&str; 3] = ["keys", "renewal", "node-secret"];
-
-/// Changes bytes, and says whether it has.
-pub(super) type Change<'c> = &'c mut dyn FnMut(&mut [u8]) -> bool;
 
 impl PostgresSessions {
     /// Changes everything. A session that has something to change is opened first, so nobody writes to it meanwhile. True if

@@ -2,7 +2,8 @@
 
 use std::io::{self, Read};
 
-use super::change::Change;
+/// Changes bytes, and says whether it has.
+pub(super) type Change<'c> = &'c mut dyn FnMut(&mut [u8]) -> bool;
 
 /// Bytes that are changed at once.
 const WINDOW: usize = 4 * 1024 * 1024;
