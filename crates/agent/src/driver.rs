@@ -215,11 +215,16 @@ fn has_reply(result: RunResult, config_keys: &ConfigKeys) -> Result<RunResult, A
             true => "try again tomorrow",
             false => "send another message to continue",
         };
+        let key = config_keys.of(bound);
+        let advice = match key.starts_with("--") {
+            // Nothing of the session may be kept.
+            true => format!("raise {key}"),
+            false => format!("{go_on}, or raise {key} in the config file"),
+        };
         let message = format!(
-            "stopped after {} {calls} without a final answer, because {}; {go_on}, or raise {} in the config file",
+            "stopped after {} {calls} without a final answer, because {}; {advice}",
             result.iterations,
             bound.reason(),
-            config_keys.of(bound)
         );
         return Err(AgentError::new(FailureClass::Bound(bound), message));
     }

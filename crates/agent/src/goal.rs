@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use myclaw_engine::ToolError;
 use myclaw_files::now_ms;
 use myclaw_llm::{Usage, joined_text};
-use myclaw_session::{MetaPatch, UpdatedAt};
+use myclaw_session::{MetaPatch, Role, SessionKey, TranscriptMessage, UpdatedAt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::session_config::SUBAGENT_CHANNEL;
 use crate::{AgentError, SessionConfig};
 
 /// The field of the session's entry in the list.
@@ -137,7 +138,7 @@ impl Pursuit {
         let Some(mut goal) = Goal::of(config)?.filter(|goal| goal.is_at_work) else {
             return Ok(None);
         };
-        let (cost, newest) = used_since(goal.counted_at, config)?;
+        let (cost, newest) = used_since(&goal, config)?;
         goal.cost += cost;
         goal.seconds += newest.saturating_sub(goal.counted_at) / 1_000;
         Ok(Some(Self::begin(goal, config)))
@@ -218,31 +219,68 @@ impl Pursuit {
         } else if seconds >= MOST_TIME.as_secs() {
             Some("it took two hours".to_owned())
         } else if cost >= self.most_cost {
-            Some(format!("it cost ${cost:.2}"))
+            Some(format!("it cost {}", dollars(cost)))
         } else {
             None
         }
     }
 }
 
-/// What the answers of a session after this time have cost, in US dollars, and when the newest row was written. Reads no more
-/// than these rows. Blocks.
-fn used_since(since: u64, config: &SessionConfig) -> Result<(f64, u64), AgentError> {
+/// How many turns are left, in words.
+pub fn turns_left(turns: u32) -> String {
+    format!("{turns} {} left", if turns == 1 { "turn" } else { "turns" })
+}
+
+/// An amount of US dollars, to the cent, or more exactly where that would be nothing.
+pub(crate) fn dollars(amount: f64) -> String {
+    if amount < 0.01 { format!("${amount:.4}") } else { format!("${amount:.2}") }
+}
+
+/// What the answers of a goal's session and of its sub-agents have cost since they were counted last, in US dollars, and when
+/// the newest row was written. Reads no rows from before the goal began. Blocks.
+fn used_since(goal: &Goal, config: &SessionConfig) -> Result<(f64, u64), AgentError> {
     #[derive(Deserialize)]
     struct Kept {
         usage: Usage,
     }
+    let begun = goal.counted_at.saturating_sub(goal.seconds.saturating_mul(1_000));
     let (mut cost, mut newest) = (0.0, 0);
-    config.home.sessions().visit_newest(&config.session_key, &mut |row| {
-        if row.ts <= since {
-            return ControlFlow::Break(());
-        }
-        newest = newest.max(row.ts);
-        let kept = row.meta.and_then(|meta| meta.read::<Kept>());
-        cost += kept.map_or(0.0, |kept| kept.usage.cost.total);
-        ControlFlow::Continue(())
-    })?;
+    let mut family = vec![config.session_key.clone()];
+    let mut next = 0;
+    while let Some(session) = family.get(next).cloned() {
+        next += 1;
+        config.home.sessions().visit_newest(&session, &mut |row| {
+            if row.ts < begun {
+                return ControlFlow::Break(());
+            }
+            if let Some(child) = child_named_by(&row).filter(|child| !family.contains(child)) {
+                family.push(child);
+            }
+            if row.ts > goal.counted_at {
+                newest = newest.max(row.ts);
+                let kept = row.meta.and_then(|meta| meta.read::<Kept>());
+                cost += kept.map_or(0.0, |kept| kept.usage.cost.total);
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
     Ok((cost, newest))
+}
+
+/// The session of the sub-agent that a call has begun, if this row is the result of such a call.
+fn child_named_by(row: &TranscriptMessage) -> Option<SessionKey> {
+    #[derive(Deserialize)]
+    struct Begun {
+        session: String,
+        #[serde(rename = "startedAt")]
+        _started_at: u64,
+    }
+    if row.role != Role::Tool || !row.content.contains(SUBAGENT_CHANNEL) {
+        return None;
+    }
+    let begun: Begun = serde_json::from_str(&row.content).ok()?;
+    let key = SessionKey::parse(&begun.session).ok()?;
+    (key.parts().channel == SUBAGENT_CHANNEL).then_some(key)
 }
 
 /// The field of a session's entry that keeps a goal.

@@ -84,7 +84,7 @@ pub use declarations::declaration_of;
 pub use direct_call::DirectTools;
 pub use driver::{Driver, FrontEndTools};
 pub use error::{AgentError, FailureClass};
-pub use goal::{Goal, GoalOrder, GoalStep, Judge, Pursuit};
+pub use goal::{Goal, GoalOrder, GoalStep, Judge, Pursuit, turns_left};
 pub use helper::helper_main;
 pub use hiding::{IfHidingFails, StateDirectoryReport};
 pub use home::Home;

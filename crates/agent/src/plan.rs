@@ -147,6 +147,13 @@ impl Plan {
         self.steps.iter().map(|step| format!("{} {}", step.status.mark(), step.text)).collect()
     }
 
+    /// The steps that a person wrote, with semicolons or line ends between them.
+    fn written(text: &str) -> Self {
+        let texts = text.split([';', '\n']).map(str::trim).filter(|step| !step.is_empty());
+        let step = |text: &str| PlanStep { text: text.to_owned(), status: StepStatus::Pending };
+        Self { steps: texts.map(step).collect() }
+    }
+
     /// Reads the arguments of a call.
     fn of_arguments(arguments: &Map<String, Value>) -> Result<Self, ToolError> {
         let failed = |why: String| ToolError::Failed(why);
@@ -187,6 +194,13 @@ impl Tool for PlanTool {
             ShownFact::text("steps", plan.lines().join("\n")),
         ];
         Ok(CallSubject { effects: Vec::new(), facts })
+    }
+
+    fn replaced(&self, _: &CallArguments, text: &str) -> Option<(Map<String, Value>, String)> {
+        let plan = Some(Plan::written(text)).filter(|plan| !plan.steps.is_empty())?;
+        let said = format!("The user changed the plan:\n{}", plan.lines().join("\n"));
+        let Ok(Value::Object(arguments)) = serde_json::to_value(plan) else { return None };
+        Some((arguments, said))
     }
 
     fn execute<'a>(

@@ -67,6 +67,17 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// The arguments with what a person wrote in the place of what a call does, and what the model reads of that. `None` where
+    /// nothing else can be done. A call that runs a command needs no answer here.
+    fn replaced(
+        &self,
+        arguments: &CallArguments,
+        text: &str,
+    ) -> Option<(Map<String, Value>, String)> {
+        let _ = (arguments, text);
+        None
+    }
+
     /// Whether the program that sent the message makes the calls, so that the turn ends with them. Nothing of such a call
     /// is judged or validated here.
     fn is_of_program(&self) -> bool {

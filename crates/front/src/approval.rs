@@ -221,8 +221,11 @@ pub fn asking(question: &Question) -> String {
         format!(", {key} for {}", escape(scope.covers()))
     };
     let always: String = question.always.iter().map(words).collect();
-    let runs_command = question.shown.first().is_some_and(|fact| fact.label == "command");
-    let instead = if runs_command { ", !COMMAND in its place" } else { "" };
+    let instead = match question.shown.first().map(|fact| &*fact.label) {
+        Some("command") => ", !COMMAND in its place",
+        Some("plan") => ", !STEP; STEP in its place",
+        _ => "",
+    };
     format!("(v)iew it all, (o)nce{always}{instead}, or (n)o?")
 }
 
@@ -301,7 +304,7 @@ pub fn word(approval: &Approval) -> &'static str {
         Approval::Always(_) => "always",
         Approval::Said { .. } => "answered",
         Approval::Cancelled => "cancelled",
-        Approval::Instead { .. } => "instead",
+        Approval::Instead { .. } => "what you wrote in its place",
         _ => "no",
     }
 }

@@ -197,7 +197,8 @@ pub fn forget(
     }
     match (redaction, fact) {
         (Redaction::Words(words), _) => {
-            say(&format!("forgotten; {} are stars now", count_words(words.len())))?
+            let are = if words.len() == 1 { "is" } else { "are" };
+            say(&format!("forgotten; {} {are} replaced by stars", count_words(words.len())))?
         }
         (Redaction::Nothing, Some(fact)) => {
             say(&format!("forgot: {}{}", fact.text, still_said(forgot.messages)))?;

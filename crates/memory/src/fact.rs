@@ -162,7 +162,7 @@ impl Fact {
     }
 }
 
-/// Text as a fact: on one line, bounded, and nothing in it ends the line's comment or begins one.
+/// Text as a fact: on one line, and nothing in it ends the line's comment or begins one.
 pub(crate) fn as_fact(text: &str) -> String {
     let mut words = text.to_owned();
     // What stands around a removed sign may be one itself.
@@ -174,13 +174,17 @@ pub(crate) fn as_fact(text: &str) -> String {
         .filter(|word| !word.is_empty())
         .collect::<Vec<_>>()
         .join(" ");
-    let line = line.trim_start_matches(['-', '*', ' ']);
-    line.chars().take(MOST_FACT_CHARS).collect::<String>().trim_end().to_owned()
+    line.trim_start_matches(['-', '*', ' ']).to_owned()
+}
+
+/// The beginning of a fact that is too long.
+pub(crate) fn cut(fact: &str) -> String {
+    fact.chars().take(MOST_FACT_CHARS).collect::<String>().trim_end().to_owned()
 }
 
 /// A digest of the words of a fact, which does not say what they are.
 pub fn digest_of_fact(text: &str) -> String {
-    let text = as_fact(text).to_lowercase();
+    let text = cut(&as_fact(text)).to_lowercase();
     let digest = digest(&SHA256, text.trim_end_matches('.').as_bytes());
     digest.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -12,7 +12,7 @@ use myclaw_files::{
     parent_of, text_of_bytes,
 };
 
-use crate::fact::{Fact, FactId, FactOrigin, Until, as_fact};
+use crate::fact::{Fact, FactId, FactOrigin, MOST_FACT_CHARS, Until, as_fact, cut};
 
 /// The file, in the workspace.
 pub const FACTS_FILE: &str = "memory/facts.md";
@@ -46,6 +46,12 @@ pub enum NotebookError {
     /// The text has no words.
     #[error("the fact is empty; say it in one short sentence")]
     Empty,
+    /// The text is too long. Nothing of it is kept.
+    #[error(
+        "a fact has at most {MOST_FACT_CHARS} characters, and this one has {0}; say it shorter, or as several facts, or write it into \
+         a note in memory/"
+    )]
+    Long(usize),
     /// The file has no room.
     #[error("{} is full (1 MiB); move what is old to another note in memory/", .0.display())]
     Full(PathBuf),
@@ -119,12 +125,14 @@ impl Notebook {
     /// Adds a fact. When this returns, it is on disk.
     ///
     /// # Errors
-    /// The fact is empty, there is no fact to replace, or the file cannot be changed.
+    /// The fact is empty or too long, there is no fact to replace, or the file cannot be changed. Of one that was learned, the
+    /// beginning is kept.
     pub fn add(&self, new: NewFact<'_>) -> Result<Added, NotebookError> {
-        let text = as_fact(new.text);
-        if text.is_empty() {
-            return Err(NotebookError::Empty);
-        }
+        let text = match new.origin.is_learned {
+            true => cut(&as_fact(new.text)),
+            false => as_fact(new.text),
+        };
+        let text = usable(text)?;
         let _lock = self.locked()?;
         let mut lines = self.lines()?;
         let facts: Vec<Fact> = lines.iter().filter_map(|line| Fact::read(line)).collect();
@@ -158,12 +166,9 @@ impl Notebook {
     /// Changes the words of a fact. Returns it as it was before.
     ///
     /// # Errors
-    /// There is no such fact, the text is empty, or the file cannot be changed.
+    /// There is no such fact, the text is empty or too long, or the file cannot be changed.
     pub fn edit(&self, id: &FactId, text: &str) -> Result<Fact, NotebookError> {
-        let text = as_fact(text);
-        if text.is_empty() {
-            return Err(NotebookError::Empty);
-        }
+        let text = usable(as_fact(text))?;
         let _lock = self.locked()?;
         let mut lines = self.lines()?;
         let before = change(&mut lines, id, |fact| {
@@ -258,6 +263,15 @@ impl Notebook {
     fn failed(&self, action: &'static str) -> impl Fn(io::Error) -> NotebookError {
         let path = self.path();
         move |source| NotebookError::File { path: path.clone(), action, source }
+    }
+}
+
+/// A text that a fact can have.
+fn usable(text: String) -> Result<String, NotebookError> {
+    match text.chars().count() {
+        0 => Err(NotebookError::Empty),
+        length if length > MOST_FACT_CHARS => Err(NotebookError::Long(length)),
+        _ => Ok(text),
     }
 }
 

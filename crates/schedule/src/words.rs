@@ -97,6 +97,12 @@ impl Reader<'_> {
         if words.take("the") {
             return self.of_month(words);
         }
+        if let Some(span) = words.span()
+            && words.take_all(&["from", "now"])
+        {
+            return Self::at(&self.now.checked_add(span).ok()?);
+        }
+        words.back_to(begin);
         self.once(words)
     }
 
@@ -261,8 +267,9 @@ impl Reader<'_> {
         }
         let begin = words.position();
         let is_next = words.take("next");
-        if !is_next {
-            words.take("this");
+        if !is_next && words.take("this") && Part::of_day(words).is_some() {
+            words.back_to(begin + 1);
+            return self.on(today, words);
         }
         if let Some(day) = weekday(words) {
             let part = Part::of_day(words);

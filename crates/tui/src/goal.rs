@@ -1,6 +1,6 @@
 //! `/goal`: turns until a condition holds, within bounds.
 
-use myclaw_agent::{Goal, GoalOrder, GoalStep, Judge, Pursuit};
+use myclaw_agent::{Goal, GoalOrder, GoalStep, Judge, Pursuit, turns_left};
 use myclaw_session::Role;
 
 use super::Chat;
@@ -23,8 +23,9 @@ impl Chat {
             (None, _) => self.say("there is no goal; /goal CONDITION, or /goal !COMMAND, sets one"),
             (Some(goal), GoalOrder::Stop) => self.say(&format!("dropped: {}", goal.condition)),
             (Some(goal), _) => self.say(&format!(
-                "{} (paused, {} turns left); /goal resume goes on, /goal stop drops it",
-                goal.condition, goal.turns_left
+                "{} (paused, {}); /goal resume goes on, /goal stop drops it",
+                goal.condition,
+                turns_left(goal.turns_left)
             )),
         }
     }
@@ -39,8 +40,8 @@ impl Chat {
         };
         let mut message = pursuit.goal().first_message();
         loop {
-            let turns = pursuit.goal().turns_left;
-            self.common.show_goal(Some(format!("goal, {turns} turns left")));
+            let left = turns_left(pursuit.goal().turns_left);
+            self.common.show_goal(Some(format!("goal, {left}")));
             pursuit.turn_begins(&config)?;
             let turned = self.turns(Some(message)).await;
             let is_over = self.leftover.wants_to_leave || self.interrupts.is_ending();

@@ -345,7 +345,9 @@ fn failed(action: &'static str) -> impl Fn(io::Error) -> AgentError {
 impl From<NotebookError> for AgentError {
     fn from(error: NotebookError) -> Self {
         let class = match error {
-            NotebookError::Unknown(_) | NotebookError::Empty => FailureClass::Usage,
+            NotebookError::Unknown(_) | NotebookError::Empty | NotebookError::Long(_) => {
+                FailureClass::Usage
+            }
             _ => FailureClass::Session,
         };
         Self::new(class, error.to_string())

@@ -29,12 +29,15 @@ impl Session {
     /// session, which may be at work meanwhile. What it costs is in the totals of the day.
     ///
     /// # Errors
-    /// There is no answer.
+    /// The question is empty, or there is no answer.
     pub async fn ask_aside(
         &self,
         question: &str,
         foreground: Foreground,
     ) -> Result<RunResult, AgentError> {
+        if question.trim().is_empty() {
+            return Err(AgentError::usage("the question is empty; say what you want to know"));
+        }
         let (config, selection) = self.prepared().await?;
         let (home, key) = (config.home.clone(), self.key().clone());
         let copied = blocking(move || copy(&home, &key)).await??;

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Session, SessionEvent};
 use crate::blocking::blocking;
+use crate::goal::{dollars, turns_left};
 use crate::{AgentError, Goal, GoalOrder, GoalStep, Pursuit};
 
 /// What one can do about a paused goal.
@@ -39,10 +40,11 @@ impl Session {
         let how = if self.state.lock().pursued.is_some() { "at work" } else { "paused" };
         let advice = if how == "paused" { ADVICE } else { "/goal stop drops it" };
         let spent = match goal.cost > 0.0 {
-            true => format!(", ${:.2} spent", goal.cost),
+            true => format!(", {} spent", dollars(goal.cost)),
             false => String::new(),
         };
-        Ok(format!("{} ({how}, {} turns left{spent}); {advice}", goal.condition, goal.turns_left))
+        let left = turns_left(goal.turns_left);
+        Ok(format!("{} ({how}, {left}{spent}); {advice}", goal.condition))
     }
 
     /// The goal, whether or not it is worked on.
@@ -93,10 +95,8 @@ impl Session {
         }
         let message = format!("{RESTARTED}\n\n{}", goal.first_message());
         self.work_on(pursuit, message).await?;
-        let (condition, left) = (goal.condition, goal.turns_left.saturating_sub(1));
-        self.say_of_goal(format!(
-            "restarted, and goes on until this holds: {condition}; {left} turns left"
-        ));
+        let (condition, left) = (goal.condition, turns_left(goal.turns_left.saturating_sub(1)));
+        self.say_of_goal(format!("restarted, and goes on until this holds: {condition}; {left}"));
         Ok(true)
     }
 
@@ -174,7 +174,7 @@ impl Session {
             Ok(GoalStep::Reached) => format!("the goal is reached: {condition}"),
             // The turn that begins is counted.
             Ok(GoalStep::GoesOn(_)) => {
-                format!("the goal is not reached yet, {} turns left", left + 1)
+                format!("the goal is not reached yet, {}", turns_left(left + 1))
             }
             Ok(GoalStep::Paused(why)) => format!("the goal is paused: {why}; {ADVICE}"),
             Err(error) => format!("the goal is paused: {}; {ADVICE}", error.message),

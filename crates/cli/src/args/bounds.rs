@@ -17,7 +17,7 @@ pub(crate) struct BoundsArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_turns: Option<NonZeroU32>,
     /// Most US dollars that the run and its sub-agents may cost, instead of `limits.runCost`
-    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
+    #[arg(long, value_name = "USD")]
     pub(crate) max_cost: Option<f64>,
 }
 

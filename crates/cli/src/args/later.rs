@@ -28,7 +28,19 @@ impl<T: Args> Args for Later<T> {
 fn described<T: Args>(command: Command) -> Command {
     let about = command.get_about().cloned();
     let long_about = command.get_long_about().cloned();
-    T::augment_args(command).about(Resettable::from(about)).long_about(Resettable::from(long_about))
+    let command = T::augment_args(command);
+    with_negative_values(command)
+        .about(Resettable::from(about))
+        .long_about(Resettable::from(long_about))
+}
+
+/// The same, where a number below zero behind an option is its value, which the option can refuse, and no option of its own.
+fn with_negative_values(command: Command) -> Command {
+    let command = command.mut_args(|arg| {
+        let takes_value = arg.get_action().takes_values() && !arg.is_positional();
+        if takes_value { arg.allow_negative_numbers(true) } else { arg }
+    });
+    command.mut_subcommands(with_negative_values)
 }
 
 impl<T: FromArgMatches> FromArgMatches for Later<T> {

@@ -37,7 +37,7 @@ pub(crate) enum WorktreesCommand {
         whose: WhichRepository,
     },
     /// Remove a worktree; what is nowhere else stays on its branch
-    #[command(after_long_help = help::WORKTREES_DROP_EXAMPLES)]
+    #[command(visible_alias = "remove", after_long_help = help::WORKTREES_DROP_EXAMPLES)]
     Drop {
         /// Name of the worktree, as `worktrees list` prints it
         name: String,

@@ -158,6 +158,7 @@ fn run_turn(
             thinking: args.session.thinking,
             config: &config,
             names,
+            is_kept: !args.no_session,
             output,
             cancel,
             on_event: &on_event,
@@ -209,6 +210,8 @@ struct Turns<'a> {
     thinking: Option<ThinkingLevel>,
     config: &'a SessionConfig,
     names: Names,
+    /// Whether the session is there after this command.
+    is_kept: bool,
     output: &'a Arc<Output>,
     cancel: CancellationToken,
     on_event: &'a EventCallback,

@@ -94,6 +94,9 @@ fn a_question_aside_runs_no_tool() {
         reply.text("It is 42.").step()
     });
     let mut client = Client::start(&home);
+    let empty = client.ask(json!({"type": "ask_aside", "question": " "}), 2);
+    assert_eq!(empty["error"], "the question is empty; say what you want to know", "{empty}");
+    assert_eq!(server.requests().len(), 0);
     let reply = client.ask(json!({"type": "ask_aside", "question": "which number?"}), 1);
     client.finish();
     assert_eq!(reply["data"]["reply"], "It is 42.", "{reply}");

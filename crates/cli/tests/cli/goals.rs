@@ -93,6 +93,11 @@ fn a_script_pursues_a_goal_and_its_exit_code_says_whether_it_was_reached() {
     missed.assert_code(1);
     assert!(missed.stderr().contains("its turns are used up"), "{}", missed.stderr());
     assert_eq!(lines(&home), 22);
+    // What is forgotten at the end cannot be continued.
+    let forgotten = run(&home, &["run", "-q", "--no-session", "--goal", "!false"]);
+    forgotten.assert_code(1);
+    let said = forgotten.stderr();
+    assert!(said.contains("without `--no-session`") && !said.contains("/goal"), "{said}");
     let empty = run(&home, &["run", "--goal", "!"]);
     empty.assert_code(2);
     assert!(empty.stderr().contains("--goal: a goal needs a condition"), "{}", empty.stderr());

@@ -64,6 +64,8 @@ fn bounds_end_a_run_and_are_named() {
         let output = run(&home, &["run", option, value, "go on"]);
         output.assert_code(1);
         assert!(output.stderr().contains(option), "{option}: {}", output.stderr());
+        let last = output.stderr().lines().last().unwrap_or_default().to_owned();
+        assert!(last.ends_with(&format!("raise {option}")), "{option}: {last}");
         assert_eq!(server.requests().len(), calls, "{option}");
     }
 }
@@ -73,11 +75,12 @@ fn options_that_cannot_be_used_are_refused_before_anything_is_sent() {
     let (server, home) = serve(Reply::anthropic().text("Hi."));
     home.write("list.json", "[1, 2");
     home.write("odd.json", "{\"type\": \"thing\"}");
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["--allow-tool", "raed"], "read"),
         (&["--deny-tool", "Bash(rm:*)"], "--deny-tool"),
         (&["--allow-tool", "group:files"], "--allow-tool"),
         (&["--max-turns", "0"], "give a whole number from 1 to 4294967295"),
+        (&["--max-turns", "-3"], "give a whole number from 1 to 4294967295"),
         (&["--max-cost", "-1"], "--max-cost"),
         (&["--max-cost", "NaN"], "--max-cost"),
         (&["--output-schema", "none.json"], "none.json"),

@@ -23,7 +23,7 @@ fn answer(request: &RecordedRequest, number: usize) -> Step {
         reply.text("They planned.")
     } else if last.contains("write first") || last.contains("has approved the plan") {
         reply.tool_call(id, "write", json!({"path": "made.txt", "content": "x"}))
-    } else if last.contains("the user said no") || last.contains("plan it") {
+    } else if last.contains("approval for this call was denied") || last.contains("plan it") {
         reply.tool_call(id, "update_plan", plan(["in_progress", "pending"]))
     } else {
         reply.text("Done.")
@@ -98,6 +98,30 @@ fn a_plan_is_refused_with_words_and_then_approved_which_ends_the_mode() {
     let screen = prompt_after(&mut terminal, "mode auto: ");
     assert!(screen.contains("[>] Look at the file") && !screen.contains("plan · "), "{screen}");
     assert!(home.workspace().join("made.txt").exists());
+    leave(&mut terminal);
+}
+
+#[test]
+fn a_person_writes_other_steps_which_are_the_plan_then() {
+    let (home, server) = home_planning();
+    let mut terminal = chat(&home);
+    ask(&mut terminal, "/plan", "mode plan: ");
+    terminal.send_line("plan it");
+    terminal.expect("!STEP; STEP in its place");
+    terminal.expect("your answer, and Enter");
+    terminal.send_line("! ;");
+    // Nothing is no plan: the model proposes again.
+    terminal.expect("no command that another one");
+    terminal.expect("a plan of 2 steps");
+    terminal.expect("your answer, and Enter");
+    terminal.send_line("!Read it; Change it;; Test it ");
+    let screen = prompt_after(&mut terminal, "mode auto: ");
+    let steps = ["[ ] Read it", "[ ] Change it", "[ ] Test it"];
+    assert!(steps.iter().all(|step| screen.contains(step)), "{screen}");
+    assert!(!screen.contains("Look at the file"), "{screen}");
+    assert!(home.workspace().join("made.txt").exists());
+    let sent = json!(server.last_request().messages()).to_string();
+    assert!(sent.contains("The user changed the plan:\\n[ ] Read it\\n[ ] Change it"), "{sent}");
     leave(&mut terminal);
 }
 

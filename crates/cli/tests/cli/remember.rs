@@ -234,6 +234,24 @@ fn facts_are_listed_shown_changed_and_explained() {
 }
 
 #[test]
+fn what_is_too_long_for_a_fact_is_refused_and_not_cut() {
+    let long = format!("The boiler {}", "is old and ".repeat(40));
+    let home = TempHome::new();
+    let refused = run(&home, &["memory", "add", &long]);
+    refused.assert_code(2);
+    let said = refused.stderr();
+    assert!(said.contains("a fact has at most 400 characters, and this one has 450"), "{said}");
+    let (server, home) = serve(vec![
+        Reply::anthropic().tool_call("c", "memory_write", json!({"fact": long})).step(),
+        Reply::anthropic().text("It is too long.").step(),
+    ]);
+    run(&home, &["run", "remember it"]).assert_code(0);
+    let result = json!(server.last_request().messages().last()).to_string();
+    assert!(result.contains("a fact has at most 400 characters"), "{result}");
+    assert_eq!(facts(&home), "");
+}
+
+#[test]
 fn sessions_and_notes_are_searched_together() {
     let (_server, home) = always("Mrs Weber repairs it on Tuesday.");
     home.write_in_workspace("memory/a.md", "the boiler was bought in 2019\n");

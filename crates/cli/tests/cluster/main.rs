@@ -9,7 +9,8 @@
 )]
 
 use myclaw_testkit::{
-    ChildOutput, ModelServer, PostgresServer, Reply, RunningChild, Script, TempHome, WireFormat,
+    ChildOutput, Gate, ModelServer, PostgresServer, Reply, RunningChild, Script, TempHome,
+    WireFormat,
 };
 use serde_json::{Value, json};
 
@@ -24,6 +25,7 @@ mod files;
 #[expect(dead_code, reason = "the tests of one gateway use the rest")]
 mod fixture;
 mod forgetting;
+mod goals;
 mod keys;
 mod nodes;
 mod objects;

@@ -25,7 +25,7 @@ impl Bench {
 }
 
 /// Waits for what a model says, which may be drawn in parts, and for the prompt after it.
-fn expect_answer(terminal: &mut Terminal, said: &[&str]) {
+pub(super) fn expect_answer(terminal: &mut Terminal, said: &[&str]) {
     let is_said = |screen: &str| said.iter().all(|text| screen.contains(text));
     terminal.expect_screen(|screen| is_said(screen) && screen.trim_end().ends_with("You:"));
 }

@@ -179,6 +179,40 @@ fn a_goal_that_rests_is_not_taken_up_and_what_a_killed_turn_has_cost_counts() {
 }
 
 #[test]
+fn what_a_sub_agent_cost_until_a_kill_counts_too() {
+    let gate = Gate::closed();
+    let held = gate.clone();
+    // The sub-agent makes a call that costs 0.90 dollars or more; then it waits, and so does its parent.
+    let bench = Bench::new(shared(move |request, number| {
+        let messages = json!(request.messages()).to_string();
+        let is_task = messages.contains("[Task ") && !messages.contains("Work until this");
+        let call = |tool: &str, arguments: Value| {
+            Reply::anthropic().tool_call(format!("c{number}"), tool, arguments)
+        };
+        match last(request).contains("tool_result") || messages.contains(RESTARTED) {
+            true => Reply::anthropic().text("More.").step().hold_after(0, &held),
+            false if is_task => call("ls", json!({"path": "."})).usage(300_000, 10).step(),
+            false => call("sessions_spawn", json!({"task": "look"})).step(),
+        }
+    }));
+    bench.unconfined(|_| {});
+    let gateway = bench.start();
+    let mut terminal = bench.attach(&[]);
+    terminal.send_line("/goal !false");
+    // Two calls of each, of which the second one waits.
+    bench.model.wait_for_requests_blocking(4);
+    gateway.kill();
+    drop(terminal);
+    let gateway = bench.start();
+    bench.model.wait_for_requests_blocking(6);
+    let mut terminal = bench.attach_at_work("main");
+    terminal.send_line("/goal");
+    terminal.expect("18 turns left, $0.90 spent");
+    gate.open();
+    gateway.stop();
+}
+
+#[test]
 fn what_sub_agents_cost_counts_for_the_goal_of_their_parent() {
     let (gate, tasks) = (Gate::closed(), AtomicUsize::new(0));
     let opening = gate.clone();

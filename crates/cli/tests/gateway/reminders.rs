@@ -2,6 +2,7 @@
 
 use myclaw_testkit::{ChildOutput, Terminal};
 
+use super::attach::expect_answer;
 use super::subagents::offered;
 use super::*;
 
@@ -130,16 +131,14 @@ fn a_reminder_appears_in_the_open_chat_where_it_was_asked_for() {
     let mut chat = Terminal::spawn(command.args(["chat", "--session", "work"]));
     chat.expect("You: ");
     chat.send_line(&remind("ring <m7>"));
-    chat.expect("re: <m7>");
-    chat.expect("You: ");
+    expect_answer(&mut chat, &["re: <m7>"]);
     let planned = bench.last_result("work");
     assert!(
         planned.contains("\"appears\": \"in this session: at once where it is open"),
         "{planned}"
     );
     chat.send_line("bye <m8>");
-    chat.expect("re: <m8>");
-    chat.expect("You: ");
+    expect_answer(&mut chat, &["re: <m8>"]);
     chat.send_line("/quit");
     assert!(chat.wait().success(), "{}", chat.text());
     assert_eq!(bench.reminded("work"), 1, "{:?}", bench.said("work"));
@@ -305,9 +304,7 @@ fn a_reminder_appears_where_it_was_asked_for_over_attach_and_once_after_a_kill()
     for (session, mark) in [("main", "<m7>"), ("second", "<m9>")] {
         let mut terminal = bench.attach(&["--session", session]);
         terminal.send_line(&remind(&format!("ring {mark}")));
-        let answer = format!("re: {mark}");
-        terminal.expect(&answer);
-        terminal.expect("You: ");
+        expect_answer(&mut terminal, &[&format!("re: {mark}")]);
         assert_eq!(bench.reminded(session), 1, "{:?}", bench.said(session));
         terminal.send_line("/quit");
         assert!(terminal.wait().success(), "{}", terminal.text());
@@ -319,7 +316,7 @@ fn a_reminder_appears_where_it_was_asked_for_over_attach_and_once_after_a_kill()
     gateway.kill();
     std::thread::sleep(Duration::from_secs(3));
     let gateway = bench.start();
-    terminal.expect("re: <m11>");
+    expect_answer(&mut terminal, &["re: <m11>"]);
     terminal.send_line("/quit");
     terminal.wait();
     assert_eq!(bench.reminded("second"), 2, "{:?}", bench.said("second"));

@@ -39,7 +39,7 @@ pub(super) const COMMANDS: [(&[&str], &str); 20] = [
     (&["/editor"], "Ctrl-G opens the message in your editor"),
     (&["/paste"], "Ctrl-V takes a picture from the clipboard"),
     (&["/web"], "name the address in the message; the agent reads the page"),
-    (&["/save"], "`/export FILE` writes the session to a file"),
+    (&["/save", "/share"], "`/export FILE` writes the session to a file, without known keys"),
 ];
 
 /// What does here what the command `name` does in another agent, if it is a command of one.

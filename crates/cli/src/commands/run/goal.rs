@@ -46,8 +46,12 @@ impl Turns<'_> {
                 // What a command printed names nothing.
                 GoalStep::GoesOn(message) => content = vec![ContentBlock::text(message)],
                 GoalStep::Paused(why) => {
+                    let advice = match self.is_kept {
+                        true => "`/goal resume` in the chat of this session goes on",
+                        false => "without `--no-session` it could be continued",
+                    };
                     return Err(CliError::failure(format!(
-                        "the goal is not reached: {why}; `/goal resume` in the chat of this session goes on"
+                        "the goal is not reached: {why}; {advice}"
                     )));
                 }
             }

@@ -35,8 +35,7 @@ impl Toolbox {
         match self.gate.pass(run, prepared, &questions.join("\n"), again).await? {
             Passed::Call(approved) => Ok((tool, approved, None)),
             Passed::Instead(asked, command) => {
-                let changed = with_command(call, &asked, &command)?;
-                let said = result_text::instead(&command);
+                let (changed, said) = in_place(&*tool, call, &asked, &command)?;
                 // What a rule denies stays denied. What it asks about is approved by whoever wrote the command.
                 let judged = self.judged(run, &changed, model).await;
                 let (tool, prepared, _) = judged.map_err(|why| format!("{said}\n{why}"))?;
@@ -123,18 +122,25 @@ impl Toolbox {
     }
 }
 
-/// The call with another command; the error is the text for the model.
-fn with_command(call: &ToolCall, asked: &PreparedCall, command: &str) -> Result<ToolCall, String> {
+/// The call with what a person wrote in the place of what it does, and what the model reads of that; the error is the text for
+/// the model.
+fn in_place(
+    tool: &dyn Tool,
+    call: &ToolCall,
+    asked: &PreparedCall,
+    text: &str,
+) -> Result<(ToolCall, String), String> {
     let mut arguments = asked.arguments.as_map().clone();
-    match (arguments.get_mut(COMMAND), asked.subject.commands().next()) {
-        (Some(own), Some(_)) => *own = command.into(),
-        _ => {
-            return Err(result_text::denied(
-                "the call has no command that another one could replace",
-            ));
+    let (arguments, said) = match (arguments.get_mut(COMMAND), asked.subject.commands().next()) {
+        (Some(own), Some(_)) => {
+            *own = text.into();
+            (arguments, result_text::instead(text))
         }
-    }
-    Ok(ToolCall { name: asked.tool_name.clone(), arguments, ..call.clone() })
+        _ => tool.replaced(&asked.arguments, text).ok_or_else(|| {
+            result_text::denied("the call has no command that another one could replace")
+        })?,
+    };
+    Ok((ToolCall { name: asked.tool_name.clone(), arguments, ..call.clone() }, said))
 }
 
 /// The question of a hook that lets a call of `tool` run if somebody approves it; the error is the text for the model.
