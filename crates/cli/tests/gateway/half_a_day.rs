@@ -52,7 +52,8 @@ fn worker(request: &RecordedRequest, number: usize) -> Step {
     let id = format!("call_{number}");
     let call =
         |tool: &str, arguments: Value| Reply::anthropic().tool_call(&id, tool, arguments).step();
-    let say = |text: &str| Reply::anthropic().text(text).step();
+    // In one delta: several may be drawn in parts, between which the status line moves.
+    let say = |text: &str| Reply::anthropic().repeated_text(text, 1).step();
     let is_result = last.contains("tool_result");
     if all.contains("[Task ") && !all.contains("fix the bug") {
         let name = if all.contains("the left part") { "left.sh" } else { "right.sh" };
