@@ -1,5 +1,8 @@
 //! Commands and options that other programs have: what does the same here.
 
+use std::error::Error;
+use std::num::{IntErrorKind, ParseIntError};
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Parser};
 use myclaw_agent::did_you_mean;
@@ -385,10 +388,24 @@ pub(super) fn with_advice(error: clap::Error) -> clap::Error {
             let known = SUBCOMMANDS.iter().find(|(of, other, _)| of == parent && *other == word);
             known.map(|(_, _, advice)| format!("there is no command `{parent} {word}`; {advice}"))
         }),
+        ErrorKind::ValueValidation => no_number(&error).and_then(|why| {
+            let (value, option) =
+                (context(ContextKind::InvalidValue)?, context(ContextKind::InvalidArg)?);
+            Some(format!("invalid value '{value}' for '{option}': {why}"))
+        }),
         _ => None,
     };
     match advice {
         Some(message) => Cli::command().error(error.kind(), message),
         None => error,
     }
+}
+
+/// What to give in place of a value that is no number.
+fn no_number(error: &clap::Error) -> Option<&'static str> {
+    let source = error.source()?.downcast_ref::<ParseIntError>()?;
+    Some(match source.kind() {
+        IntErrorKind::PosOverflow => "the number is too large",
+        _ => "give a whole number, 0 or more",
+    })
 }

@@ -95,6 +95,25 @@ fn options_that_cannot_be_used_are_refused_before_anything_is_sent() {
     assert_eq!(server.requests().len(), 0);
 }
 
+#[test]
+fn a_number_that_an_option_cannot_have_gets_the_message_of_the_option() {
+    let home = TempHome::new();
+    let cases: [(&[&str], &str); 4] = [
+        (
+            &["sessions", "list", "--limit", "-5"],
+            "'-5' for '--limit <N>': give a whole number, 0 or more",
+        ),
+        (&["memory", "search", "x", "--limit", "1.5"], "give a whole number, 0 or more"),
+        (&["cron", "runs", "x", "--limit", "99999999999999999999"], "the number is too large"),
+        (&["host", "--containers", "-1"], "-1 is not in 1..=65535"),
+    ];
+    for (arguments, said) in cases {
+        let output = run(&home, arguments);
+        output.assert_code(2);
+        assert!(output.stderr().contains(said), "{arguments:?}: {}", output.stderr());
+    }
+}
+
 const SCHEMA: &str = r#"{"type": "object", "required": ["count"], "properties": {"count": {"type": "integer"}},
     "additionalProperties": false}"#;
 
