@@ -10,7 +10,8 @@ pub(super) fn obedient() -> Script {
     shared(|request, number| {
         let text = news(request);
         if text.contains("tool_result") {
-            return Reply::anthropic().text("called").step();
+            // In one delta, which a terminal draws at once.
+            return Reply::anthropic().repeated_text("called", 1).step();
         }
         match request.ordered_call() {
             Some((name, arguments)) => {
