@@ -14,6 +14,7 @@ use myclaw_config::{Config, ConfinementConfig, ConfinementLevel, SandboxMode, Sa
 use myclaw_engine::{SkillSummary, Tool, WorkPlace};
 use myclaw_exec::EnvironmentPolicy;
 use myclaw_executor::{CallHandler, Executor, ExecutorError, Launch, with_handler};
+use myclaw_files::canonical_or_same;
 use myclaw_mcp::NetworkSetUp;
 use myclaw_policy::SandboxScope;
 use myclaw_sandbox::{
@@ -458,7 +459,7 @@ fn environment(level: &Level) -> EnvironmentPolicy {
 
 /// The path with all links followed, as the kernel compares it; unchanged if it does not exist.
 pub(crate) fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    canonical_or_same(path)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use myclaw_files::{PathUse, SharedDirectory, real_path};
+use myclaw_files::{PathUse, SharedDirectory, canonical_or_same, real_path};
 
 use crate::{AgentError, FailureClass, SessionConfig};
 
@@ -17,7 +17,7 @@ impl SessionConfig {
     /// directory of this machine.
     pub fn open_in_workspace(&self, path: &str) -> Result<File, AgentError> {
         let workspace = self.working_directory();
-        let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        let real = canonical_or_same(workspace);
         let path = Path::new(path);
         let relative = path.strip_prefix(workspace).or_else(|_| path.strip_prefix(&real));
         let relative = relative.unwrap_or(path);

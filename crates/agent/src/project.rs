@@ -13,7 +13,7 @@ use myclaw_config::{PROJECT_MARKERS, project_root};
 use myclaw_engine::{
     CompactionReport, Hook, HookError, PreparedCall, ProjectFile, ProjectInstructions, ToolOutput,
 };
-use myclaw_files::{Followed, SharedDirectory, text_of_bytes, without_controls};
+use myclaw_files::{Followed, SharedDirectory, canonical, text_of_bytes, without_controls};
 use myclaw_llm::ContentBlock;
 
 use crate::blocking::blocking;
@@ -44,8 +44,8 @@ impl SessionConfig {
     /// does not forbid it. The agent's own directories belong to none.
     pub fn project_here(&self) -> Option<PathBuf> {
         let rules = &self.config.project;
-        let current = self.home.environment.current_dir()?.canonicalize().ok()?;
-        let is_own = |path: &Path| path.canonicalize().is_ok_and(|path| current.starts_with(path));
+        let current = canonical(self.home.environment.current_dir()?).ok()?;
+        let is_own = |path: &Path| canonical(path).is_ok_and(|path| current.starts_with(path));
         if !rules.detect || is_own(self.home.paths.state_dir()) || is_own(&self.agent.workspace) {
             return None;
         }
@@ -64,14 +64,14 @@ impl SessionConfig {
     pub(crate) fn project_directory(&self) -> Option<&Path> {
         let workspace = &self.agent.workspace;
         let is_workspace = |directory: &&Path| {
-            *directory == workspace || workspace.canonicalize().is_ok_and(|path| path == *directory)
+            *directory == workspace || canonical(workspace).is_ok_and(|path| path == *directory)
         };
         self.directory.as_deref().filter(|directory| !is_workspace(directory))
     }
 
     fn home_directory(&self) -> Option<PathBuf> {
         let home = self.home.environment.os_home().or(self.home.paths.home())?;
-        home.canonicalize().ok()
+        canonical(home).ok()
     }
 
     /// What the project says, off the async thread; `None` in the agent's workspace, or if the config does not want it.
@@ -253,7 +253,7 @@ fn notes(
     let mut notes = Vec::new();
     let Ok(shared) = SharedDirectory::open(root) else { return notes };
     for path in touched {
-        let Some(place) = path.ancestors().find_map(|at| at.canonicalize().ok()) else { continue };
+        let Some(place) = path.ancestors().find_map(|at| canonical(at).ok()) else { continue };
         for at in below(root, &place).into_iter().filter(|at| at.starts_with(root)) {
             if known.contains(&at) || !at.is_dir() {
                 continue;

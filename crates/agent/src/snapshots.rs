@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use myclaw_files::portable::{MetadataExt as _, OsStrExt as _};
 use myclaw_files::{
-    LockError, LockFile, LockWait, create_private_directory, hex, read_regular, remove_if_there,
+    LockError, LockFile, LockWait, canonical, create_private_directory, hex, read_regular,
+    remove_if_there,
 };
 use myclaw_tools::{CommandChange, OldContent};
 use ring::digest::{SHA256, digest};
@@ -123,7 +124,7 @@ impl Snapshots {
             [top, objects, exclude, format] if found.is_success => {
                 (PathBuf::from(top), Some([objects, exclude, format].map(str::to_owned)))
             }
-            _ => (directory.canonicalize().map_err(|error| error.to_string())?, None),
+            _ => (canonical(directory).map_err(|error| error.to_string())?, None),
         };
         let wanted = if project.is_some() { IN_GIT } else { OUTSIDE };
         let name = hex(&digest(&SHA256, root.as_os_str().as_bytes()).as_ref()[..NAME_BYTES]);
@@ -332,7 +333,7 @@ fn prepare(
         ),
         None => Default::default(),
     };
-    let own = place.canonicalize()?;
+    let own = canonical(place)?;
     if let Some(Ok(own)) = own.parent().map(|own| own.strip_prefix(root))
         && !own.as_os_str().is_empty()
     {

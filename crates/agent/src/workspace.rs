@@ -14,8 +14,7 @@ use std::path::{Path, PathBuf};
 
 use myclaw_config::{ConfinementLimits, Paths, SandboxMode, WorkspaceAccessName};
 use myclaw_engine::{BOOTSTRAP_NAMES, PromptFiles};
-use myclaw_files::create_private_directory;
-use myclaw_files::portable::usual_path;
+use myclaw_files::{canonical, create_private_directory};
 use myclaw_memory::FACTS_FILE;
 use myclaw_policy::{names_obeyed_by_agents, names_obeyed_by_programs};
 use myclaw_sandbox::{Level, ProtectedNames, WorkspaceAccess};
@@ -273,7 +272,7 @@ pub(crate) fn existing_directory(path: &Path) -> Result<PathBuf, AgentError> {
             path.display()
         ))
     };
-    let directory = usual_path(std::fs::canonicalize(path).map_err(unusable)?);
+    let directory = canonical(path).map_err(unusable)?;
     if !directory.is_dir() {
         return Err(unusable(std::io::ErrorKind::NotADirectory.into()));
     }

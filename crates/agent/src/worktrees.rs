@@ -11,6 +11,7 @@ mod listed;
 use crate::git::{Ended, Git};
 use crate::{AgentError, FailureClass};
 use listed::{Entry, disabled, gitlinks};
+use myclaw_files::canonical_or_same;
 
 /// How the branches of worktrees begin.
 const BRANCHES: &str = "myclaw/";
@@ -112,7 +113,7 @@ impl Repository {
         let name = main.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let place = main.with_file_name(format!("{name}{SUFFIX}"));
         let top = PathBuf::from(top.text());
-        let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        let real = canonical_or_same(directory);
         let below = real.strip_prefix(&top).unwrap_or(Path::new("")).to_owned();
         let settings = disabled(&top).await?;
         Ok(Self { below, top, place, settings })

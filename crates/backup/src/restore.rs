@@ -7,8 +7,9 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use myclaw_files::formats::{self, StateFormats};
 use myclaw_files::portable::PermissionsExt as _;
-use myclaw_files::portable::usual_path;
-use myclaw_files::{Access, OwnedDirectory, SharedDirectory, now_ms, parent_of, sync_directory};
+use myclaw_files::{
+    Access, OwnedDirectory, SharedDirectory, canonical_or_same, now_ms, parent_of, sync_directory,
+};
 
 use crate::archive::{Facts, Sink, read};
 use crate::basis::{exchange, write_through};
@@ -62,7 +63,7 @@ pub fn restore(
 ) -> Result<Restored, BackupError> {
     let place = |source| BackupError::Place { path: state.to_owned(), source };
     // A link to a directory stays.
-    let state = usual_path(fs::canonicalize(state).unwrap_or_else(|_| state.to_owned()));
+    let state = canonical_or_same(state);
     let is_taken = is_taken(&state).map_err(place)?;
     if is_taken && !replace {
         return Err(BackupError::Occupied(state));

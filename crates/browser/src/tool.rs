@@ -10,7 +10,7 @@ use myclaw_engine::{
     ToolContext, ToolDeclaration, ToolError, ToolGroup, ToolInvocation, ToolKind, ToolOutput,
     WorkPlace,
 };
-use myclaw_files::read_regular;
+use myclaw_files::{canonical_or_same, read_regular};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use myclaw_tools::{picture_from_bytes, run_blocking};
 use parking_lot::Mutex;
@@ -243,7 +243,7 @@ impl Tool for BrowserTool {
         for path in &given.paths {
             let path = context.working_directory.join(path);
             // One that is not there is refused later.
-            let path = path.canonicalize().unwrap_or(path);
+            let path = canonical_or_same(path);
             let target = Target { access: TargetAccess::Read, path };
             subject = subject.with(CallEffect::Touch(target));
         }

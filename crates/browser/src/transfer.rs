@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use myclaw_files::portable::path_of;
-use myclaw_files::{ClosedPaths, PathUse, create_private_directory, open_real};
+use myclaw_files::{ClosedPaths, PathUse, canonical, create_private_directory, open_real};
 
 use crate::error::BrowserError;
 
@@ -48,8 +48,8 @@ pub(crate) fn stage_uploads(
             "the action upload needs paths: 1 to {MAX_UPLOADS} files of the working directory"
         )));
     }
-    let root = fs::canonicalize(working_directory)
-        .map_err(BrowserError::file("find the working directory"))?;
+    let root =
+        canonical(working_directory).map_err(BrowserError::file("find the working directory"))?;
     let place = uploads.join(stamp());
     fs::create_dir(&place).map_err(BrowserError::file("make a place for uploads"))?;
     paths.iter().map(|path| stage_upload(path, &root, closed, &place)).collect()
@@ -66,8 +66,8 @@ fn stage_upload(
             "{path:?} is not in the working directory; copy the file there first"
         ))
     };
-    let real = fs::canonicalize(root.join(path))
-        .map_err(BrowserError::file(format!("upload {path:?}")))?;
+    let real =
+        canonical(root.join(path)).map_err(BrowserError::file(format!("upload {path:?}")))?;
     if !real.starts_with(root) {
         return Err(outside());
     }

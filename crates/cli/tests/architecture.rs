@@ -561,8 +561,7 @@ const OUTSIDE: [&str; 16] = [
     "front",
 ];
 /// Functions and modules of a module `fs` that open nothing.
-const LOOKS: [&str; 6] =
-    ["canonicalize", "inotify", "metadata", "self", "set_permissions", "symlink_metadata"];
+const LOOKS: [&str; 5] = ["inotify", "metadata", "self", "set_permissions", "symlink_metadata"];
 /// Other ways to open, make or remove a file.
 const OPENERS: [&str; 16] = [
     "File::open",
@@ -606,6 +605,22 @@ fn files_in_directories_that_others_can_change_are_opened_in_one_way() {
     }
     assert!(found.is_empty(), "use SharedDirectory, or see OWN_FILES:\n{}", found.join("\n"));
     assert!(unused.is_empty(), "these open no files any more, so remove them: {unused:?}");
+}
+
+/// On Windows the function of the standard library returns paths in a form that people, and many programs, do not know.
+#[test]
+fn paths_are_resolved_by_one_function() {
+    let mut found = Vec::new();
+    for (name, _) in CRATES {
+        for file in sources(&crates().join(name).join("src")) {
+            let text = fs::read_to_string(&file).unwrap();
+            let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+            if code.into_iter().any(|line| holds_word(line, "canonicalize")) {
+                found.push(file.strip_prefix(crates()).unwrap().display().to_string());
+            }
+        }
+    }
+    assert_eq!(found, ["files/src/canonical.rs"], "use canonical of myclaw_files");
 }
 
 /// The crates that write texts for models.

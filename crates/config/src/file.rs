@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use myclaw_files::{Durability, LockError, LockFile, LockWait, NewFile, parent_of};
+use myclaw_files::{Durability, LockError, LockFile, LockWait, NewFile, canonical, parent_of};
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
@@ -184,7 +184,7 @@ impl ConfigFile {
                 Err(_) => Err(changed()),
             };
         }
-        let target = fs::canonicalize(path).map_err(|_| changed())?;
+        let target = canonical(path).map_err(|_| changed())?;
         let beside = |suffix: &str| {
             let mut name = target.as_os_str().to_owned();
             name.push(suffix);

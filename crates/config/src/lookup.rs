@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use myclaw_files::canonical_or_same;
+
 use crate::environment::DOTENV_FILE;
 use crate::paths::WORKSPACE_DIR_NAME;
 use crate::{Environment, PROJECT_MARKERS, Paths, dotenv, project_root};
@@ -97,5 +99,5 @@ fn is_default_workspace(name: &OsStr) -> bool {
 
 /// The path with symbolic links resolved; unchanged if it does not exist.
 fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+    canonical_or_same(path)
 }

@@ -7,6 +7,7 @@
 //! Nothing here knows what the files are for. All calls block: callers decide on which thread they run.
 #![forbid(unsafe_code)]
 
+mod canonical;
 mod closed;
 mod documents;
 pub mod formats;
@@ -25,6 +26,7 @@ mod stamp;
 pub mod tenants;
 pub mod variables;
 
+pub use canonical::{canonical, canonical_or_same};
 pub use closed::{
     ClosedNow, ClosedPaths, KnownLinks, Opening, PathUse, is_of_process, open_real, process_behind,
     real_path,

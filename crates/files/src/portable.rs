@@ -6,6 +6,8 @@
 
 #[cfg(unix)]
 mod unix;
+#[cfg(any(windows, test))]
+mod usual;
 #[cfg(windows)]
 mod windows;
 

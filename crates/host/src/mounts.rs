@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use myclaw_files::{from_json, read_regular};
+use myclaw_files::{canonical, canonical_or_same, from_json, read_regular};
 use serde::{Deserialize, Serialize};
 
 use crate::{Access, Mount};
@@ -107,9 +107,9 @@ impl Allowlist {
         })?;
         let list: Self = from_json(&bytes)
             .map_err(|error| format!("the allowlist {shown} cannot be used: {error}"))?;
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let real = canonical_or_same(path);
         // A party that can write the directory of a link can replace the link.
-        let directory = path.parent().and_then(|directory| directory.canonicalize().ok());
+        let directory = path.parent().and_then(|directory| canonical(directory).ok());
         let link = directory.zip(path.file_name()).map(|(directory, name)| directory.join(name));
         let link = link.unwrap_or_else(|| path.to_owned());
         Ok(Self { places: [real, link], ..list })
@@ -118,7 +118,7 @@ impl Allowlist {
     /// Checks one mount.
     fn check(&self, asked: &ExtraMount, by: Applicant<'_>) -> Result<Mount, String> {
         let target = container_path(asked)?;
-        let real = asked.host_path.canonicalize().map_err(|error| match error.kind() {
+        let real = canonical(&asked.host_path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => "it does not exist".to_owned(),
             _ => error.to_string(),
         })?;
@@ -128,7 +128,7 @@ impl Allowlist {
         if let Some(pattern) = self.blocked(&asked.host_path).or_else(|| self.blocked(&real)) {
             return Err(format!("its path holds {pattern:?}, which is blocked"));
         }
-        let host_root = by.host_root.canonicalize().unwrap_or_else(|_| by.host_root.to_owned());
+        let host_root = canonical_or_same(by.host_root);
         if self.places.iter().any(|place| place.starts_with(&real)) {
             return Err("it holds the allowlist, which no group may see".to_owned());
         }
@@ -138,7 +138,7 @@ impl Allowlist {
         let root = self
             .allowed_roots
             .iter()
-            .filter_map(|root| Some((root.path.canonicalize().ok()?, root)))
+            .filter_map(|root| Some((canonical(&root.path).ok()?, root)))
             .filter(|(place, _)| real.starts_with(place))
             .max_by_key(|(place, _)| place.components().count())
             .map(|(_, root)| root)
@@ -149,7 +149,7 @@ impl Allowlist {
         // A party that can write a directory can also write a root within it.
         let holds_read_only = self.allowed_roots.iter().any(|root| {
             !root.allow_read_write
-                && root.path.canonicalize().is_ok_and(|place| place.starts_with(&real))
+                && canonical(&root.path).is_ok_and(|place| place.starts_with(&real))
         });
         let may_write =
             root.allow_read_write && !holds_read_only && (by.is_main || !self.non_main_read_only);

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use myclaw_files::canonical;
 use serde::{Deserialize, Serialize};
 
 use crate::Limits;
@@ -99,7 +100,7 @@ impl BrokerRules {
 
 /// The path with all links followed that exist.
 pub(crate) fn real_place(path: &Path) -> PathBuf {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
+    match (canonical(path), path.parent(), path.file_name()) {
         (Ok(real), ..) => real,
         (Err(_), Some(parent), Some(name)) => real_place(parent).join(name),
         _ => path.to_owned(),

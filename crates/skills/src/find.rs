@@ -1,11 +1,10 @@
 //! Finding skills in the directories that may hold them.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use myclaw_files::{EntryKind, SharedDirectory, read_regular, text_of_bytes};
+use myclaw_files::{EntryKind, SharedDirectory, canonical, read_regular, text_of_bytes};
 
 use crate::front_matter::FrontMatter;
 use crate::{Machine, Requirements};
@@ -301,7 +300,7 @@ fn unreadable(error: &io::Error) -> String {
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
-    matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
+    matches!((canonical(one), canonical(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_exec::{ChildSpec, EnvironmentPolicy};
+use myclaw_files::{canonical, canonical_or_same};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -203,8 +204,7 @@ fn start(
         let path = paths_outside(inherited.get("PATH").unwrap_or_default(), &place.directory)?;
         spec.environment = environment.clone().with("PATH", &path);
         let found = spec.resolve_program().ok()?;
-        let is_projects =
-            found.canonicalize().map_or(true, |real| real.starts_with(&place.directory));
+        let is_projects = canonical(&found).map_or(true, |real| real.starts_with(&place.directory));
         if is_projects {
             return None;
         }
@@ -222,9 +222,8 @@ fn start(
 
 /// The directories of `PATH` that are not of the project.
 fn paths_outside(path: &OsStr, project: &Path) -> Option<OsString> {
-    let outside = std::env::split_paths(path).filter(|at| {
-        at.is_absolute() && !at.canonicalize().unwrap_or_else(|_| at.clone()).starts_with(project)
-    });
+    let outside = std::env::split_paths(path)
+        .filter(|at| at.is_absolute() && !canonical_or_same(at).starts_with(project));
     std::env::join_paths(outside).ok()
 }
 

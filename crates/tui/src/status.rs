@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use myclaw_agent::{Selection, Session, last_usage, spent_today, window_tokens};
 use myclaw_config::StatusPart;
 use myclaw_engine::{AgentRunEvent, Mode};
-use myclaw_files::{EntryKind, SharedDirectory};
+use myclaw_files::{EntryKind, SharedDirectory, canonical};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
@@ -281,7 +281,7 @@ fn git_branch(directory: &Path) -> Option<String> {
     // Anybody who may write here can name any repository. Only that of a linked work tree names the file in turn.
     let names_file = || {
         let named = repository.path().join(read(&repository, "gitdir")?.trim());
-        Some(named.canonicalize().ok()? == file.canonicalize().ok()?)
+        Some(canonical(named).ok()? == canonical(&file).ok()?)
     };
     let is_own = kind == EntryKind::Directory
         || is_around(above.path(), repository.path())
@@ -299,8 +299,7 @@ fn git_branch(directory: &Path) -> Option<String> {
 
 /// Whether a repository is below the directory, or in the repository of one above, as that of a submodule is.
 fn is_around(directory: &Path, repository: &Path) -> bool {
-    let (Ok(directory), Ok(repository)) = (directory.canonicalize(), repository.canonicalize())
-    else {
+    let (Ok(directory), Ok(repository)) = (canonical(directory), canonical(repository)) else {
         return false;
     };
     let is_in = |above: &Path| repository.starts_with(above.join(".git"));

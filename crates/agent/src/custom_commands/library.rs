@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use myclaw_files::{
-    Durability, NewFile, SharedDirectory, create_private_directory, read_regular, remove_if_there,
-    text_of_bytes,
+    Durability, NewFile, SharedDirectory, canonical_or_same, create_private_directory,
+    read_regular, remove_if_there, text_of_bytes,
 };
 use myclaw_skills::{front_matter_fields, without_front_matter};
 use serde::{Deserialize, Serialize};
@@ -234,7 +234,7 @@ fn others(text: &str) -> Vec<String> {
 
 fn put(path: &Path, text: &str) -> io::Result<()> {
     // A link of the owner stays one.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let path = canonical_or_same(path);
     let directory = path.parent().unwrap_or(Path::new("/"));
     create_private_directory(directory)?;
     let mut file = NewFile::in_directory(directory, ".prompt-")?;

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use myclaw_engine::{BoundFact, CommandLine};
+use myclaw_files::{canonical, canonical_or_same};
 use myclaw_policy::{
     Command, LooseCommand, RepositoryUse, Word, ignores_input, is_launcher, loose_commands,
     obeyed_files, repository_use, runs_lines, starts_nothing,
@@ -218,7 +219,7 @@ impl Finder<'_> {
         for directory in self.directories.clone() {
             for file in [".py", "/__main__.py", "/__init__.py"] {
                 let file = directory.join(format!("{module}{file}"));
-                self.add_file(file.canonicalize().unwrap_or(file), Use::CarriedOut);
+                self.add_file(canonical_or_same(file), Use::CarriedOut);
             }
         }
     }
@@ -287,12 +288,12 @@ impl Finder<'_> {
     fn add(&mut self, path: &str, used: Use) {
         for directory in self.directories.clone() {
             let path = directory.join(path);
-            let real = path.canonicalize().unwrap_or(path);
+            let real = canonical_or_same(path);
             if real.is_dir() {
                 self.places.insert(real);
                 continue;
             }
-            let parent = real.parent().and_then(|parent| parent.canonicalize().ok());
+            let parent = real.parent().and_then(|parent| canonical(parent).ok());
             self.places.extend(parent.filter(|parent| parent.is_dir()));
             self.add_file(real, used);
         }
@@ -310,7 +311,7 @@ impl Finder<'_> {
         }
         let mut places = std::mem::take(&mut self.places);
         let directories = self.directories.iter();
-        places.extend(directories.map(|it| it.canonicalize().unwrap_or_else(|_| it.clone())));
+        places.extend(directories.map(canonical_or_same));
         if places.len() > MAX_PLACES {
             self.miss("it names too many directories");
             return;
@@ -323,7 +324,7 @@ impl Finder<'_> {
         for level in levels.map(Path::to_owned).collect::<BTreeSet<_>>() {
             for name in self.obeyed.clone() {
                 let file = level.join(name);
-                self.add_file(file.canonicalize().unwrap_or(file), Use::CarriedOut);
+                self.add_file(canonical_or_same(file), Use::CarriedOut);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The verdict on what a call does outside of its tool.
 
 use myclaw_engine::{CallEffect, CommandLine};
+use myclaw_files::canonical;
 use myclaw_policy::{ExecPolicy, ExecRequest, ExecVerdict, InputVerdict, Refusal, escape};
 
 use super::{Permissions, Verdict, programs, repository};
@@ -62,7 +63,7 @@ impl Permissions {
             changed_variables: &changed,
             workspace: &self.directory,
             resolve: &resolve,
-            real_path: &|path| path.canonicalize().ok(),
+            real_path: &|path| canonical(path).ok(),
             repository: &repository::programs,
             inner_repository: &repository::inner_repository,
             start_place: &|path, form| self.written_place(path, form),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use myclaw_exec::EnvironmentPolicy;
+use myclaw_files::canonical;
 use myclaw_policy::ResolvedProgram;
 
 use crate::key_lookup::is_executable;
@@ -58,7 +59,7 @@ pub(super) fn resolve(
             .map_while(|entry| entry.is_absolute().then(|| entry.join(name)))
             .find(|program| is_executable(program))?
     };
-    let real = path.canonicalize().ok()?;
+    let real = canonical(&path).ok()?;
     Some(ResolvedProgram { path, real })
 }
 

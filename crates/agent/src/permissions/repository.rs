@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use myclaw_files::portable::PermissionsExt as _;
-use myclaw_files::read_regular;
+use myclaw_files::{canonical, read_regular};
 use myclaw_policy::RepositoryPrograms;
 
 pub(crate) use self::hidden::hidden_repositories;
@@ -103,7 +103,7 @@ const HARMLESS_KEYS: &[(&str, &str)] = &[
 /// What makes git start programs in that directory.
 pub(super) fn programs(directory: &Path) -> RepositoryPrograms {
     let mut found = RepositoryPrograms::default();
-    let Ok(real) = directory.canonicalize() else {
+    let Ok(real) = canonical(directory) else {
         found.any_command = Some(format!("{}, which does not exist", directory.display()));
         return found;
     };
@@ -199,7 +199,7 @@ fn inspect(directory: &Path, found: &mut RepositoryPrograms) {
 /// A repository in the working tree of the one of that directory. git takes it for a part of the outer one when a commit
 /// says so, which is not looked up here: such a commit can be made with other files than those that are there.
 pub(super) fn inner_repository(directory: &Path) -> Option<String> {
-    let real = directory.canonicalize().ok()?;
+    let real = canonical(directory).ok()?;
     // The outermost tree holds those of all repositories that git may choose.
     let tree =
         real.ancestors().filter(|level| level.join(".git").symlink_metadata().is_ok()).last()?;

@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use myclaw_engine::{Target, TargetAccess};
+use myclaw_files::canonical;
 use myclaw_files::portable::PermissionsExt;
 use myclaw_policy::{PlaceFacts, WrittenAs, starts_programs};
 
@@ -102,7 +103,7 @@ impl Permissions {
 /// The path with links followed, also where the last parts of it do not exist yet. `None` if it goes up from a directory that
 /// does not exist, or through a link that leads nowhere.
 fn real_place(path: &Path) -> Option<PathBuf> {
-    if let Ok(real) = path.canonicalize() {
+    if let Ok(real) = canonical(path) {
         return Some(real);
     }
     if path.symlink_metadata().is_ok() {

@@ -7,6 +7,7 @@ use myclaw_engine::{
     AlwaysScope, ApprovalTerms, BoundFact, CallEffect, CommandLine, PreparedCall, ScopeKind,
     ShownFact, Target, TargetAccess,
 };
+use myclaw_files::canonical_or_same;
 use myclaw_policy::{ApprovalDigest, SandboxScope};
 use serde_json::Value;
 
@@ -145,7 +146,7 @@ impl Permissions {
 
     /// The session's directory, with links followed.
     pub(super) fn root(&self) -> PathBuf {
-        self.directory.canonicalize().unwrap_or_else(|_| self.directory.clone())
+        canonical_or_same(&self.directory)
     }
 
     /// A call that touches nothing but files: the same files, or all files of their directory.

@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use myclaw_files::canonical_or_same;
+
 use super::access::texts;
 use super::{SecurityFinding, Setup, Severity, finding, quoted_path};
 
@@ -133,7 +135,7 @@ pub(super) fn files_that_are_obeyed(setup: &Setup<'_>) -> Vec<SecurityFinding> {
 pub(super) fn synced_state_directory(setup: &Setup<'_>) -> Vec<SecurityFinding> {
     let paths = &setup.home.paths;
     let state = paths.state_dir();
-    let real = state.canonicalize().unwrap_or_else(|_| state.to_owned());
+    let real = canonical_or_same(state);
     if !is_synced(&real) && !is_synced(state) {
         return Vec::new();
     }

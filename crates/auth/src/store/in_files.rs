@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use myclaw_files::portable::PermissionsExt as _;
-use myclaw_files::{Durability, NewFile, create_private_directory, open_regular, remove_if_there};
+use myclaw_files::{
+    Durability, NewFile, canonical_or_same, create_private_directory, open_regular, remove_if_there,
+};
 use serde_json::Value;
 
 use super::file::VERSION;
@@ -54,7 +56,7 @@ impl FileKeys {
 
     /// Path of the file itself, after following a symbolic link.
     fn target(&self) -> PathBuf {
-        fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone())
+        canonical_or_same(&self.path)
     }
 
     /// Takes the lock and reads the store.

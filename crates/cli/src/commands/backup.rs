@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use myclaw_agent::{AgentError, Home};
 use myclaw_backup::{BackupError, Contents, LeftOut, Passphrase, Source, Why, check, create};
 use myclaw_config::{ConfigChange, ConfigFile, ConfigPath};
-use myclaw_files::{Durability, NewFile, parent_of};
+use myclaw_files::{Durability, NewFile, canonical, parent_of};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::{find_any_home, find_home};
 use myclaw_front::print::{Printer, files_and_bytes, note};
@@ -75,7 +75,7 @@ pub(crate) fn restore(args: &RestoreArgs) -> Result<(), CliError> {
     let home = find_any_home()?;
     let state = home.paths.state_dir();
     // A link to it is allowed.
-    if let Ok(real) = fs::canonicalize(state) {
+    if let Ok(real) = canonical(state) {
         refuse_if_in_use(&[real])?;
     }
     let restored = with_passphrase(&args.file, &args.passphrase, &mut |from, passphrase| {
@@ -191,7 +191,7 @@ fn elsewhere(home: &Home) -> Vec<LeftOut> {
 /// A backup in the state directory would be part of the next one, and is lost with it.
 fn refuse_place(file: &Path, state: &Path) -> Result<(), CliError> {
     let parent = parent_of(file);
-    let inside = [fs::canonicalize(&parent), fs::canonicalize(state)];
+    let inside = [canonical(&parent), canonical(state)];
     if let [Ok(parent), Ok(state)] = inside
         && parent.starts_with(&state)
     {

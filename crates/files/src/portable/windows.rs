@@ -12,7 +12,7 @@ use std::os::windows::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use super::StandardInput;
+use super::{StandardInput, usual};
 
 pub mod process;
 
@@ -358,10 +358,7 @@ pub fn variable_name(name: OsString) -> OsString {
 
 /// A path that was resolved (`\\?\C:\…`), as people write it. Many programs do not start in the other form.
 pub fn usual_path(path: PathBuf) -> PathBuf {
-    match path.to_str().and_then(|text| text.strip_prefix(r"\\?\")) {
-        Some(rest) if rest.as_bytes().get(1) == Some(&b':') => rest.into(),
-        _ => path,
-    }
+    path.to_str().and_then(usual::without_prefix).map(PathBuf::from).unwrap_or(path)
 }
 
 /// Where the program is that is named so: with `.exe` at its end if its name has none.

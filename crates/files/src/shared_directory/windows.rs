@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 use super::{Access, EntryFacts, EntryKind, Followed, MAX_ENTRIES, Names};
 use crate::portable::symlink;
 use crate::read::read_file;
-use crate::{Durability, NewFile, open_regular_unlinked};
+use crate::{Durability, NewFile, canonical, open_regular_unlinked};
 
 /// A directory. See the module.
 #[derive(Debug)]
@@ -109,8 +109,8 @@ impl SharedDirectory {
     /// # Errors
     /// As for [`SharedDirectory::file`].
     pub fn followed(&self, path: impl AsRef<Path>) -> io::Result<Followed> {
-        let root = fs::canonicalize(&self.path)?;
-        let real = fs::canonicalize(self.path.join(path))?;
+        let root = canonical(&self.path)?;
+        let real = canonical(self.path.join(path))?;
         let path = real.strip_prefix(&root).map_err(|_| leads_out())?.to_owned();
         Ok(Followed { file: open_regular_unlinked(&real)?, path })
     }

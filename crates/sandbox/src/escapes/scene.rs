@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Output, Stdio};
 
 use myclaw_exec::{ChildSpec, EnvironmentPolicy};
+use myclaw_files::canonical;
 pub(super) use myclaw_files::variables::ATTEMPT_API_KEY as SECRET_VARIABLE;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
@@ -98,7 +99,7 @@ impl Stage {
         level: Level,
     ) -> Result<Self, EscapeError> {
         let directory = tempfile::tempdir()?;
-        let root = directory.path().canonicalize()?;
+        let root = canonical(directory.path())?;
         let [outside, workspace, readable, temporary] =
             ["outside", "workspace", "readable", "tmp"].map(|name| root.join(name));
         for made in [&outside, &workspace, &readable, &temporary] {

@@ -1,7 +1,7 @@
 //! The state of a file at one moment, small enough to be kept and compared.
 
-use myclaw_files::hex;
 use myclaw_files::portable::{PermissionsExt, usual_path};
+use myclaw_files::{canonical, hex};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
@@ -128,7 +128,7 @@ pub(super) fn look(path: &Path) -> io::Result<Found> {
 const BEHIND_A_LINK: &str = "is reached through a symbolic link now";
 
 fn leads_straight(directory: &Path) -> bool {
-    directory.canonicalize().is_ok_and(|real| usual_path(real) == usual_path(directory.to_owned()))
+    canonical(directory).is_ok_and(|real| real == usual_path(directory.to_owned()))
 }
 
 fn is_absence(error: &io::Error) -> bool {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use myclaw_files::canonical;
 use serde_json::{Value, json};
 
 /// Most bytes of a file of a project that is looked at.
@@ -150,7 +151,7 @@ fn names_programs(directory: &Path) -> Option<PathBuf> {
 
 /// The library of TypeScript that is installed together with the server.
 fn compiler_next_to(server: &Path) -> Option<PathBuf> {
-    let real = server.canonicalize().ok()?;
+    let real = canonical(server).ok()?;
     let libraries =
         real.ancestors().filter(|at| at.file_name().is_some_and(|name| name == "node_modules"));
     libraries.map(|at| at.join("typescript/lib/tsserver.js")).find(|path| path.is_file())

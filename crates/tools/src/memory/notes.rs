@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ignore::WalkBuilder;
 use myclaw_engine::ToolError;
-use myclaw_files::read_regular;
+use myclaw_files::{canonical, canonical_or_same, read_regular};
 use myclaw_sandbox::{OpenPaths, can_confine_threads, with_open_paths};
 use tokio_util::sync::CancellationToken;
 
@@ -56,12 +56,11 @@ enum Unread {
 
 impl Notes {
     pub(super) fn of(options: &MemoryOptions) -> Self {
-        let workspace =
-            options.workspace.canonicalize().unwrap_or_else(|_| options.workspace.clone());
+        let workspace = canonical_or_same(&options.workspace);
         let mut notes = Self { places: Vec::new(), remarks: Vec::new(), workspace };
         for name in [MAIN_NOTE, DIRECTORY] {
             let path = notes.workspace.join(name);
-            match path.canonicalize() {
+            match canonical(&path) {
                 Ok(real) if real == path => notes.places.push(real),
                 Ok(real) => notes.remarks.push(format!(
                     "{name} is a link to {} and was not read; the user can name that in memorySearch.extraPaths",
@@ -71,7 +70,7 @@ impl Notes {
             }
         }
         for path in &options.extra {
-            match path.canonicalize() {
+            match canonical(path) {
                 Ok(real) => notes.places.push(real),
                 Err(error) => notes.remarks.push(format!(
                     "{} of memorySearch.extraPaths was not searched: {error}",
@@ -118,7 +117,7 @@ impl Notes {
         if given.is_empty() || given.contains('\0') {
             return Err(failed("is not a path"));
         }
-        let Ok(real) = self.workspace.join(given).canonicalize() else {
+        let Ok(real) = canonical(self.workspace.join(given)) else {
             return Err(failed("does not exist"));
         };
         let is_inside = self.places.iter().any(|place| real.starts_with(place));

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use myclaw_engine::{
     PreparedCall, Tool, ToolContext, ToolError, ToolInvocation, ToolOutput, ToolUpdate, TurnId,
 };
+use myclaw_files::canonical;
 use myclaw_llm::ContentBlock;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -25,7 +26,7 @@ impl Workspace {
     /// A workspace with these files, each holding the text next to it.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let directory = TempDir::new().unwrap();
-        let base = directory.path().canonicalize().unwrap();
+        let base = canonical(directory.path()).unwrap();
         fs::create_dir(base.join("work")).unwrap();
         let context = ToolContext {
             working_directory: base.join("work"),

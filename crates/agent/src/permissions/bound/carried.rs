@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use myclaw_files::portable::PermissionsExt as _;
-use myclaw_files::{open_regular, read_regular};
+use myclaw_files::{canonical, canonical_or_same, open_regular, read_regular};
 
 use super::modules;
 
@@ -50,7 +50,7 @@ pub(super) fn read(path: &Path, directories: &[PathBuf]) -> Carried {
     let mut seen = BTreeSet::new();
     for line in text.lines() {
         let modules = modules::of_line(path, line).into_iter();
-        found.scripts.extend(modules.map(|file| file.canonicalize().unwrap_or(file)));
+        found.scripts.extend(modules.map(canonical_or_same));
         let mut is_included = false;
         for word in line.split_whitespace() {
             let including = INCLUDING.iter().position(|it| *it == word.trim_end_matches(':'));
@@ -66,7 +66,7 @@ pub(super) fn read(path: &Path, directories: &[PathBuf]) -> Carried {
                 }
                 let files = bases.iter().map(|base| base.join(name)).filter(|it| it.is_file());
                 let counted = files.filter(|file| is_included || is_script(file));
-                found.scripts.extend(counted.filter_map(|file| file.canonicalize().ok()));
+                found.scripts.extend(counted.filter_map(|file| canonical(file).ok()));
             }
             is_included |= including.is_some();
         }

@@ -6,6 +6,7 @@ use std::path::Path;
 use myclaw_agent::{did_you_mean, known_providers};
 use myclaw_auth::{CredentialType, StoredProfile};
 use myclaw_config::{KEYRING_SERVICE, KeySource, SecretString};
+use myclaw_files::canonical;
 use myclaw_llm::{KeyNeed, provider_info};
 
 use super::keep::{IfTaken, has_profile, is_taken, keep, profile_name};
@@ -125,7 +126,7 @@ fn existing_file(path: &Path) -> Result<std::path::PathBuf, CliError> {
     let unusable = |error: io::Error| {
         CliError::usage(format!("cannot read the key file {}: {error}", path.display()))
     };
-    let path = std::fs::canonicalize(path).map_err(unusable)?;
+    let path = canonical(path).map_err(unusable)?;
     std::fs::File::open(&path).map_err(unusable)?;
     if path.to_str().is_none() {
         return Err(CliError::usage(format!(

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use boon::{Compiler, SchemaIndex, Schemas};
+use myclaw_files::canonical;
 use myclaw_llm::without_fence;
 use serde_json::Value;
 
@@ -39,7 +40,7 @@ impl AnswerForm {
         }
         let parsed: Value = serde_json::from_str(&text)
             .map_err(|error| unusable(format!("not JSON: {error}; write a JSON Schema")))?;
-        let path = path.canonicalize().map_err(|error| unusable(error.to_string()))?;
+        let path = canonical(path).map_err(|error| unusable(error.to_string()))?;
         Self::compiled(text, &path.to_string_lossy(), parsed).map_err(unusable)
     }
 

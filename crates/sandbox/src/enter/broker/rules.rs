@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
+use myclaw_files::canonical;
 use rustix::fs::{AtFlags, CWD, FileType, Stat, fstat, readlinkat, statat};
 use rustix::io::Errno;
 
@@ -48,14 +49,13 @@ impl Rules {
     pub(super) fn new(rules: &BrokerRules) -> Result<Self, Failure> {
         let resolve = |paths: &[PathBuf]| {
             let resolved = paths.iter().map(|path| {
-                path.canonicalize()
-                    .map_err(|error| format!("cannot use {}: {error}", path.display()))
+                canonical(path).map_err(|error| format!("cannot use {}: {error}", path.display()))
             });
             resolved.collect::<Result<Vec<_>, _>>()
         };
         let system = [PROGRAMS, CONFIGURATION, MACHINE, DEVICES].into_iter().flatten();
         let mut readable: Vec<PathBuf> =
-            system.filter_map(|path| Path::new(path).canonicalize().ok()).collect();
+            system.filter_map(|path| canonical(Path::new(path)).ok()).collect();
         readable.extend(resolve(&rules.readable)?);
         let writable = resolve(&rules.writable)?;
         readable.extend_from_slice(&writable);
