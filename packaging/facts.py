@@ -124,6 +124,12 @@ def licences(root):
     return "\n".join(parts) + "\n"
 
 
+def copyright_notice(licence):
+    """What Debian's file `copyright` says, with the line of the licence that names the owners."""
+    owners = next(line for line in licence.splitlines() if line.startswith("Copyright"))
+    return f"{owners}\n\nLicence: MIT or Apache-2.0, at your choice. The texts are in this directory.\n"
+
+
 def roff(text):
     """Text in which nothing is a command of roff."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
@@ -136,6 +142,11 @@ def inline(markdown):
     return "".join(f"\\fB{roff(part)}\\fR" if number % 2 else roff(part) for number, part in enumerate(parts))
 
 
+def as_it_is(text):
+    """Lines that are not filled."""
+    return [".nf", roff(text.strip("\n")), ".fi"]
+
+
 def man_pages(root, version, day):
     """One page for each command, by file name. The source is the page of options, which is made from the grammar; a test
     of the program compares both."""
@@ -145,18 +156,21 @@ def man_pages(root, version, day):
     for command, text in commands.items():
         words = command.split()
         page = pages.setdefault("-".join(words[:2]), [])
-        page.append(".SH NAME" if len(words) < 3 else f'.SH "{roff(command.upper())}"')
+        has_page = len(words) < 3
         blocks = re.split(r"(?m)^```text\n(.*?)^```\n", text.strip() + "\n", flags=re.DOTALL | re.MULTILINE)
         about = blocks[0].strip()
-        if len(words) < 3:
-            page.append(f"{roff('-'.join(words))} \\- {inline(about.split('. ')[0].rstrip('.'))}")
-            page += [".SH DESCRIPTION", inline(about)]
+        if has_page:
+            name = f"{roff('-'.join(words))} \\- {inline(about.split('. ')[0].rstrip('.'))}"
+            page += [".SH NAME", name, ".SH SYNOPSIS", *as_it_is(blocks[1]), ".SH DESCRIPTION", inline(about)]
         else:
-            page.append(inline(about))
-        for number, block in enumerate(blocks[1:], start=1):
+            page += [f'.SH "{roff(command.upper())}"', inline(about), ".PP", *as_it_is(blocks[1])]
+        for number, block in enumerate(blocks[2:], start=2):
             if number % 2:
-                page += [".PP", ".nf", roff(block.rstrip()), ".fi"]
+                examples, _, codes = block.partition("Exit codes:\n")
+                page += [".SH EXAMPLES" if has_page else ".PP", *as_it_is(examples)]
+                page += [".SH EXIT STATUS" if has_page else ".PP", *as_it_is(codes)] if codes else []
                 continue
+            page += [".SH OPTIONS"] if has_page and block.strip() else []
             for cells in re.findall(r"(?m)^\| (.+?) \| (.*?) \|$", block):
                 page += [".TP", inline(cells[0]), inline(cells[1])]
     names = sorted(pages)

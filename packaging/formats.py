@@ -16,6 +16,7 @@ import zipfile
 
 SUMMARY = "A personal AI agent in one binary"
 LICENCE = "MIT OR Apache-2.0"
+MAINTAINER = "The MyClaw contributors <myclaw@localhost>"
 
 # What package managers call the targets: Node.js (system, processor, C library), Python, Debian, RPM.
 TARGETS = {
@@ -145,6 +146,13 @@ def npm_main(directory, version, targets, extra, epoch, script):
     return path
 
 
+def debian_changelog(version, epoch):
+    """The entry of this release. Debian's tools read nothing else."""
+    day = time.strftime("%a, %d %b %Y %H:%M:%S +0000", time.gmtime(epoch))
+    entry = f"  * MyClaw {version}. Its CHANGELOG.md is in the archives of the release."
+    return f"myclaw ({version}-1) unstable; urgency=medium\n\n{entry}\n\n -- {MAINTAINER}  {day}\n".encode()
+
+
 def system_packages(directory, version, target, program, extra, epoch, nfpm):
     """The .deb and the .rpm, with nfpm."""
     facts, stamp = TARGETS[target], time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch))
@@ -164,9 +172,11 @@ def system_packages(directory, version, target, program, extra, epoch, nfpm):
             add(f"/usr/share/zsh/{place}/_myclaw", extra["completions"]["_myclaw"], 0o644, packager=packager)
         add("/usr/share/fish/vendor_completions.d/myclaw.fish", extra["completions"]["myclaw.fish"], 0o644)
         for name, text in sorted(extra["man"].items()):
-            add(f"/usr/share/man/man1/{name}.gz", gzip.compress(text, 9, mtime=epoch), 0o644)
+            add(f"/usr/share/man/man1/{name}.gz", gzip.compress(text, 9, mtime=0), 0o644)
         for name, text in sorted({**extra["licences"], "copyright": extra["copyright"]}.items()):
             add(f"/usr/share/doc/myclaw/{name}", text, 0o644)
+        add("/usr/share/doc/myclaw/changelog.Debian.gz", gzip.compress(debian_changelog(version, epoch), 9, mtime=0), 0o644,
+            packager="deb")
         # RPM removes only directories that a package names. Several packages may name one.
         for place in ("doc/myclaw", "fish", "fish/vendor_completions.d", "zsh", "zsh/site-functions"):
             info = {"mode": 0o755, "mtime": stamp}
@@ -175,9 +185,10 @@ def system_packages(directory, version, target, program, extra, epoch, nfpm):
         for kind in ("deb", "rpm"):
             described = {
                 "name": "myclaw", "arch": facts["deb"], "platform": "linux", "version": version, "release": "1",
-                "section": "utils", "priority": "optional", "maintainer": "The MyClaw developers <myclaw@localhost>",
-                "description": f"{SUMMARY}\nIt calls a language model, runs the tools that the model asks for, and keeps every\n"
-                "message on disk.",
+                "section": "utils", "priority": "optional", "maintainer": MAINTAINER,
+                # Package managers show it behind the name.
+                "description": f"{SUMMARY.removeprefix('A ')}\nIt calls a language model, runs the tools that the model asks for,\n"
+                "and keeps every message on disk.",
                 "license": LICENCE, "mtime": stamp, "contents": contents,
                 "overrides": {
                     "deb": {

@@ -48,26 +48,45 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ -n "$to" ] || to=${HOME:?HOME is not set; name a directory with --to}/.local
+[ -n "$to" ] || [ -n "${HOME:-}" ] || fail "HOME is not set; name a directory with --to"
+[ -n "$to" ] || to=$HOME/.local
 case $to in /*) ;; *) to=$PWD/$to ;; esac
 own=$to/share/myclaw
+# Begins the names of temporary directories. The number of the process follows.
+places=${TMPDIR:-/tmp}/myclaw-install-
+
+# Removes the temporary directories of scripts that were killed.
+remove_abandoned() {
+  for left in "$places"*; do
+    process=${left#"$places"}
+    [ ! -d "$left" ] || [ -L "$left" ] || [ ! -O "$left" ] || kill -0 "${process%%-*}" 2> /dev/null || rm -rf "$left"
+  done
+}
+
+# Removes the directories of a list that are empty. The deepest comes last in it, and is removed first.
+remove_directories() {
+  echo "$1" | sed '1!G;h;$!d' | while read -r _ name; do
+    case $name in
+      '') ;;
+      .) rmdir "$to" 2> /dev/null || true ;;
+      *) rmdir "$to/$name" 2> /dev/null || true ;;
+    esac
+  done
+}
 
 uninstall() {
   [ -f "$own/manifest" ] || fail "there is no $own/manifest, so this script has installed nothing in $to; --to names another place"
-  # The deepest directory comes last in the list, and is removed first.
   directories=
   while read -r kind name; do
     case $name in /* | *..*) fail "$own/manifest names $name, which is outside of $to" ;; esac
     case $kind in
-      f) rm -f "$to/$name" ;;
-      d) directories="$name
-$directories" ;;
+      f) rm -f "$to/$name" "$to/$name".new.[0-9]* ;;
+      d) directories="$directories
+d $name" ;;
     esac
   done < "$own/manifest"
   rm -f "$own/manifest"
-  echo "$directories" | while read -r name; do
-    [ -z "$name" ] || rmdir "$to/$name" 2> /dev/null || true
-  done
+  remove_directories "$directories"
   echo "removed MyClaw from $to"
   [ ! -d "${HOME:-/nonexistent}/.myclaw" ] || echo "what it has written is still in $HOME/.myclaw"
 }
@@ -99,8 +118,10 @@ fetch() {
       return 1
       ;;
     *)
-      why="there is no such file"
-      cp "$from/$1" "$work/$1" 2> /dev/null
+      why=$(cp "$from/$1" "$work/$1" 2>&1) && return
+      why=$(echo "$why" | sed -n 1p)
+      why=${why##*: }
+      return 1
       ;;
   esac
 }
@@ -175,26 +196,56 @@ is_older() {
     exit 1 }'
 }
 
+# Runs a command that may fail for a reason of the machine. The first argument is what it does, the second what to do about a failure.
+try() {
+  does=$1
+  then=$2
+  shift 2
+  why=$("$@" 2>&1) && return
+  why=$(echo "$why" | sed -n 1p)
+  fail "cannot $does: ${why##*: }; $then"
+}
+
 make_directory() {
   [ -d "$to/$1" ] && return
   case $1 in */*) make_directory "${1%/*}" ;; esac
-  mkdir "$to/$1"
+  try "make the directory $to/$1" "choose another place with --to" mkdir "$to/$1"
   made="$made
 d $1"
 }
 
 # Puts a file there as a whole, also while the old one runs.
 put() {
-  cp "$1" "$to/$2.new.$$"
-  chmod "$3" "$to/$2.new.$$"
-  mv -f "$to/$2.new.$$" "$to/$2"
+  new=$to/$2.new.$$
+  again="what was there before is still there. Correct that and repeat the command"
+  try "write $to/$2" "$again" cp "$1" "$new"
+  try "write $to/$2" "$again" chmod "$3" "$new"
+  try "write $to/$2" "$again" mv -f "$new" "$to/$2"
+  # What a script left that was killed.
+  for left in "$to/$2".new.[0-9]*; do
+    [ ! -e "$left" ] || kill -0 "${left##*.}" 2> /dev/null || rm -f "$left"
+  done
+}
+
+# Removes what only this run needs, and after a failure what it has begun.
+clean() {
+  rm -rf "$work"
+  [ -z "$new" ] || rm -f "$new"
+  # Without the list nothing would ever remove them.
+  [ -f "$own/manifest" ] || remove_directories "$made"
 }
 
 install() {
   [ -n "$from" ] || fail "name the directory or the address of the release with --from"
   from=${from%/}
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
+  case $from in
+    https://*) ;;
+    *://*) fail "$from is no place of a release; --from is a directory, or an address that begins with https://" ;;
+  esac
+  work=$(mktemp -d "$places$$-XXXXXX" 2> /dev/null) || fail "cannot make a directory in ${TMPDIR:-/tmp}; name another place with TMPDIR=DIR"
+  made=
+  new=
+  trap clean EXIT
   trap 'exit 130' INT TERM HUP
   fetch SHA256SUMS || missing SHA256SUMS "; --from names the directory or the address of a release"
   verify
@@ -215,7 +266,7 @@ install() {
   fetch "$name" || missing "$name" ""
   expected=$(awk -v name="$name" '$2 == name {print $1}' "$work/SHA256SUMS")
   [ "$(digest "$work/$name")" = "$expected" ] || fail "$name has another digest than the signed list. Nothing was installed"
-  tar -xzf "$work/$name" -C "$work"
+  try "unpack $name in $work" "nothing was installed. TMPDIR=DIR takes another place than ${TMPDIR:-/tmp}" tar -xzf "$work/$name" -C "$work"
   files=$work/${name%.tar.gz}
   said=$("$files/myclaw" --version) || fail "the program does not run on this machine"
   [ "$said" = "myclaw $version" ] || fail "the program of $name says that it is \`$said\`. Nothing was installed"
@@ -236,8 +287,10 @@ install() {
     echo "completions/myclaw.fish share/fish/vendor_completions.d/myclaw.fish 644"
     for one in LICENSE-MIT LICENSE-APACHE THIRD-PARTY-LICENCES.txt release-key.pem version from; do echo "$one share/myclaw/$one 644"; done
   } > "$work/plan"
-  mkdir -p "$to"
-  made=
+  if [ ! -d "$to" ]; then
+    try "make the directory $to" "choose another place with --to" mkdir -p "$to"
+    made="d ."
+  fi
   while read -r _ place _; do make_directory "${place%/*}"; done < "$work/plan"
   # The list comes first, so that an installation that was broken off can be removed.
   {
@@ -252,4 +305,5 @@ install() {
   echo "try it: myclaw run \"List the files here\""
 }
 
+remove_abandoned
 $action
