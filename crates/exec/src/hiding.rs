@@ -16,12 +16,15 @@ mod enter;
 #[cfg(target_os = "linux")]
 mod namespace;
 mod runner;
+#[cfg_attr(target_os = "linux", path = "hiding/linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "hiding/elsewhere.rs")]
+mod way;
 
 #[cfg(target_os = "linux")]
 pub use enter::enter_hiding;
 #[cfg(target_os = "linux")]
 pub(crate) use namespace::Namespace;
-pub use runner::{HidingProgram, HidingRunner, IfImpossible};
+pub use runner::HidingRunner;
 
 /// What a command finds at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +35,25 @@ pub enum Visibility {
     ReadOnly,
     /// What is there.
     Shown,
+}
+
+/// This program, which can be started again to become a command. Its `main` calls `enter_hiding` with the arguments that
+/// follow `arguments`.
+#[derive(Debug, Clone)]
+pub struct HidingProgram {
+    /// Its path.
+    pub program: PathBuf,
+    /// Its first arguments.
+    pub arguments: Vec<OsString>,
+}
+
+/// What happens to commands where the system does not permit to hide paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfImpossible {
+    /// They run, and find everything.
+    RunOpenly,
+    /// They do not run.
+    Refuse,
 }
 
 /// Paths, and what commands find there. The deepest path that holds another one decides about it. Paths that do not exist are
@@ -56,19 +78,6 @@ impl HiddenPaths {
     /// The places, the outer ones before those in them.
     pub fn places(&self) -> impl Iterator<Item = (&Path, Visibility)> {
         self.places.iter().map(|(path, visibility)| (path.as_path(), *visibility))
-    }
-
-    /// As arguments of a program: a letter and a path for each place.
-    fn to_arguments(&self) -> impl Iterator<Item = OsString> {
-        self.places().map(|(path, visibility)| {
-            let mut argument = OsString::from(match visibility {
-                Visibility::Hidden => "h",
-                Visibility::ReadOnly => "r",
-                Visibility::Shown => "s",
-            });
-            argument.push(path);
-            argument
-        })
     }
 }
 

@@ -6,15 +6,17 @@
 //!
 //! This is the only module of the workspace with unsafe code. It only makes these calls.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_short};
+use std::ffi::{CString, c_char, c_int, c_short};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
+#[cfg(target_os = "linux")]
+use std::os::fd::OwnedFd;
 use std::ptr;
 
 use rustix::process::Pid;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+#[cfg(target_os = "linux")]
+use tokio::io::{Interest, unix::AsyncFd};
 
 use crate::image::{ChildStreams, Image};
 
@@ -76,7 +78,7 @@ pub(crate) fn move_variables(is_moved: impl Fn(&[u8], &[u8]) -> bool) {
         let mut slot = environ;
         while !slot.is_null() && !(*slot).is_null() {
             let string = *slot;
-            let entry = CStr::from_ptr(string).to_owned();
+            let entry = std::ffi::CStr::from_ptr(string).to_owned();
             let bytes = entry.as_bytes();
             let length = bytes.len();
             let split = bytes.iter().position(|byte| *byte == b'=').unwrap_or(length);
@@ -127,6 +129,7 @@ pub(crate) fn give_back_memory() {
 ///
 /// # Errors
 /// An I/O error if this kind of descriptor cannot be watched.
+#[cfg(target_os = "linux")]
 pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` is open, always returns the same number, and is closed only when the `AsyncFd` drops it.
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)

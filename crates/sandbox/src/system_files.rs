@@ -82,5 +82,6 @@ pub(crate) const MACHINE: &[&str] = &[
 ];
 
 /// Devices without state.
+#[cfg(target_os = "linux")]
 pub(crate) const DEVICES: &[&str] =
     &["/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"];

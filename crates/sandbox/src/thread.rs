@@ -4,11 +4,13 @@
 //! Nothing but files is confined: this is for code of this program that gets its paths from others, not for programs.
 
 use std::io;
-use std::panic::resume_unwind;
 use std::path::PathBuf;
-#[cfg(target_os = "linux")]
-use std::sync::mpsc;
-use std::thread::{self, Scope};
+
+#[cfg_attr(target_os = "linux", path = "thread/linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "thread/elsewhere.rs")]
+mod work;
+
+use work::enforce;
 
 /// The files and directories that confined work may touch, with everything below them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,61 +41,6 @@ pub fn with_open_paths<T: Send>(
     work: impl FnOnce() -> T + Send,
 ) -> io::Result<T> {
     enforce(paths, || Ok(work()))
-}
-
-/// Starts a thread for the work and waits for it.
-fn run<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    work: impl FnOnce() -> io::Result<T> + Send + 'scope,
-) -> io::Result<T> {
-    let thread = thread::Builder::new().spawn_scoped(scope, work)?;
-    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
-}
-
-#[cfg(target_os = "linux")]
-fn enforce<T: Send>(
-    paths: &OpenPaths,
-    work: impl FnOnce() -> io::Result<T> + Send,
-) -> io::Result<T> {
-    use crate::enter::{Broker, listen, open_only};
-    use crate::plan::BrokerRules;
-
-    let readable = paths.readable.iter().filter(|path| path.exists()).cloned().collect();
-    let rules = BrokerRules::new(
-        paths.writable.clone(),
-        readable,
-        paths.protected.clone(),
-        paths.protected_names.clone(),
-    );
-    if rules.brokered.is_empty() {
-        return thread::scope(|scope| {
-            run(scope, || {
-                open_only(&rules).map_err(io::Error::other)?;
-                work()
-            })
-        });
-    }
-    let broker = Broker::new(&rules).map_err(io::Error::other)?;
-    let (sender, receiver) = mpsc::channel();
-    thread::scope(|scope| {
-        // It gives up rights, so it is a thread of its own. It ends when the thread that works has ended.
-        thread::Builder::new().spawn_scoped(scope, move || {
-            if let Ok(calls) = receiver.recv() {
-                broker.serve(&calls);
-            }
-        })?;
-        run(scope, || {
-            open_only(&rules).map_err(io::Error::other)?;
-            let calls = listen(&rules).map_err(io::Error::other)?;
-            sender.send(calls).map_err(io::Error::other)?;
-            work()
-        })
-    })
-}
-
-#[cfg(not(target_os = "linux"))]
-fn enforce<T: Send>(_: &OpenPaths, _: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(test)]

@@ -22,8 +22,12 @@ pub(crate) fn id_of(started: &Started) -> Pid {
 /// # Errors
 /// An I/O error, also if the program cannot be executed or the directory cannot be entered.
 pub(crate) fn spawn(image: &Image<'_>) -> io::Result<Started> {
-    let ChildStreams::Open { input, output, errors } = image.streams else {
-        return Err(io::ErrorKind::Unsupported.into());
+    let (input, output, errors) = match image.streams {
+        ChildStreams::Open { input, output, errors } => (input, output, errors),
+        ChildStreams::Terminal(name) => {
+            let why = format!("Windows has no terminal {}", text(name));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
     };
     let mut command = Command::new(&*text(image.program));
     command.args(image.arguments.iter().skip(1).map(|argument| text(argument).into_owned()));
