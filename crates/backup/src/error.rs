@@ -56,6 +56,12 @@ pub enum BackupError {
         .0.display()
     )]
     Occupied(PathBuf),
+    /// Something else is in the place of the state directory.
+    #[error(
+        "{} is no directory; move it away, or name another place with MYCLAW_STATE_DIR",
+        .0.display()
+    )]
+    NoDirectory(PathBuf),
     /// The restored files cannot be written.
     #[error("cannot restore into {}: {source}; what was there is unchanged", path.display())]
     Place {

@@ -64,6 +64,9 @@ pub fn restore(
     let place = |source| BackupError::Place { path: state.to_owned(), source };
     // A link to a directory stays.
     let state = canonical_or_same(state);
+    if !state.is_dir() && fs::symlink_metadata(&state).is_ok() {
+        return Err(BackupError::NoDirectory(state));
+    }
     let is_taken = is_taken(&state).map_err(place)?;
     if is_taken && !replace {
         return Err(BackupError::Occupied(state));

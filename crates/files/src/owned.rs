@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::portable::{MetadataExt, PermissionsExt};
 use crate::private::DIRECTORY_MODE;
+use crate::replace::without_temporary_name;
 use crate::{LockFile, LockWait};
 
 /// The lock that shows that a directory has an owner.
@@ -38,7 +39,8 @@ impl OwnedDirectory {
             .prefix(prefix)
             // The default leaves it to the umask, which usually lets everybody in.
             .permissions(Permissions::from_mode(DIRECTORY_MODE))
-            .tempdir_in(base)?;
+            .tempdir_in(base)
+            .map_err(without_temporary_name)?;
         let owner = own(directory.path())
             .ok_or_else(|| io::Error::other("the new directory cannot be locked"))?;
         remove_abandoned(base, prefix, directory.path().metadata()?.uid());

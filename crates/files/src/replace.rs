@@ -33,7 +33,7 @@ impl NewFile {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let named =
             tempfile::Builder::new().prefix(name).rand_bytes(0).tempfile_in(parent_of(path));
-        named.map(Self)
+        named.map(Self).map_err(without_temporary_name)
     }
 
     /// Creates an empty file with a name of its own in `directory`.
@@ -41,7 +41,8 @@ impl NewFile {
     /// # Errors
     /// An I/O error.
     pub fn in_directory(directory: &Path, prefix: &str) -> io::Result<Self> {
-        tempfile::Builder::new().prefix(prefix).suffix(".tmp").tempfile_in(directory).map(Self)
+        let made = tempfile::Builder::new().prefix(prefix).suffix(".tmp").tempfile_in(directory);
+        made.map(Self).map_err(without_temporary_name)
     }
 
     /// The open file.
@@ -83,6 +84,14 @@ impl Write for NewFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.as_file_mut().flush()
+    }
+}
+
+/// A failure without the name of the temporary file, which tells a person nothing. It is in the text alone.
+pub(crate) fn without_temporary_name(error: io::Error) -> io::Error {
+    match error.to_string().split_once(" at path ") {
+        Some((why, _)) => io::Error::new(error.kind(), why.to_owned()),
+        None => error,
     }
 }
 

@@ -40,8 +40,10 @@ pub(crate) fn run(args: &BackupArgs) -> Result<(), CliError> {
     let home = find_home()?;
     let state = home.paths.state_dir();
     if !state.is_dir() {
+        let is =
+            if fs::symlink_metadata(state).is_ok() { "is no directory" } else { "does not exist" };
         return Err(CliError::usage(format!(
-            "there is nothing to back up: {} does not exist",
+            "there is nothing to back up: {} {is}",
             state.display()
         )));
     }
@@ -60,7 +62,10 @@ pub(crate) fn run(args: &BackupArgs) -> Result<(), CliError> {
         return Ok(());
     }
     refuse_place(&args.file, state)?;
-    let unwritable = |error| failed(&BackupError::Unwritable(error));
+    let unwritable = |error: io::Error| {
+        let file = args.file.display();
+        CliError::failure(format!("cannot write {file}: {error}; choose another place"))
+    };
     let name = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let file = NewFile::in_directory(&parent_of(&args.file), &name).map_err(unwritable)?;
     let (contents, file) =
@@ -200,6 +205,12 @@ fn refuse_place(file: &Path, state: &Path) -> Result<(), CliError> {
             file.display()
         )));
     }
+    if !parent.is_dir() {
+        return Err(CliError::usage(format!(
+            "{} is no directory, so the backup cannot be there; make it, or choose another place",
+            parent.display()
+        )));
+    }
     if fs::symlink_metadata(file).is_ok() {
         return Err(CliError::usage(format!(
             "{} exists already; choose another name, or remove it",
@@ -221,6 +232,12 @@ fn with_passphrase<T>(
     let given = args.passphrase_file.as_deref().map(passphrase_in).transpose()?;
     if is_dash(file) {
         return read(&mut io::stdin().lock(), given.as_ref()).map_err(|error| failed(&error));
+    }
+    if file.is_dir() {
+        return Err(CliError::usage(format!(
+            "{} is a directory; name the file that `myclaw backup` has written",
+            file.display()
+        )));
     }
     let open = || {
         File::open(file)
@@ -268,9 +285,10 @@ fn passphrase_in(file: &Path) -> Result<Passphrase, CliError> {
 
 fn failed(error: &BackupError) -> CliError {
     match error {
-        BackupError::Occupied(_) | BackupError::Encrypted | BackupError::WrongPassphrase => {
-            CliError::usage(error.to_string())
-        }
+        BackupError::Occupied(_)
+        | BackupError::NoDirectory(_)
+        | BackupError::Encrypted
+        | BackupError::WrongPassphrase => CliError::usage(error.to_string()),
         _ => CliError::failure(error.to_string()),
     }
 }

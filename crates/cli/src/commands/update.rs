@@ -34,7 +34,8 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<(), CliError> {
     }
     let home = find_any_home()?;
     let installed = Installed::find(&home)?;
-    let lock = installed.lock()?;
+    // A look changes nothing, so anybody may look.
+    let lock = if args.check { None } else { Some(installed.lock()?) };
     let mut printer = Printer::stdout();
     if args.rollback {
         let version = installed.swap()?;
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<(), CliError> {
             "the release in {place} is {new}; name the place of another version with --from"
         )));
     }
-    match numbers(new).cmp(&numbers(&present)) {
+    let lock = match numbers(new).cmp(&numbers(&present)) {
         std::cmp::Ordering::Less => {
             return Err(CliError::failure(format!(
                 "the release in {place} is {new}, which is older than the installed {present}, so nothing was changed; \
@@ -67,14 +68,16 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<(), CliError> {
             }
             return printer.finish();
         }
-        std::cmp::Ordering::Greater if args.check => {
-            printer.safe_lines([format!(
-                "MyClaw {new} is in {place}, and {present} is installed; `myclaw update` installs it"
-            )])?;
-            return printer.finish();
-        }
-        std::cmp::Ordering::Greater => {}
-    }
+        std::cmp::Ordering::Greater => match lock {
+            Some(lock) => lock,
+            None => {
+                printer.safe_lines([format!(
+                    "MyClaw {new} is in {place}, and {present} is installed; `myclaw update` installs it"
+                )])?;
+                return printer.finish();
+            }
+        },
+    };
     installed.keep_program()?;
     let outcome = release.install(&lock);
     installed.settle()?;

@@ -193,13 +193,25 @@ fn a_bad_input_gets_a_sentence_and_changes_nothing() {
     let other = text(&home.write("other", "hello"));
     let (file, inside) = (text(&file), text(&home.state_directory().join("claw.backup")));
     let missing = text(&home.path().join("missing"));
+    let (below, directory) = (text(&home.path().join("none/x")), text(home.path()));
+    let linked = home.path().join("link");
+    std::os::unix::fs::symlink(home.state_directory(), &linked).expect("a link");
+    let linked = text(&linked.join("claw.backup"));
     for (arguments, words) in [
         (vec!["backup", &file], "exists already"),
         (vec!["backup", &inside], "in the state directory"),
+        (vec!["backup", &linked], "in the state directory"),
+        (vec!["backup", &below], "none is no directory, so the backup cannot be there"),
+        (
+            vec!["backup", "/proc/x"],
+            "cannot write /proc/x: No such file or directory (os error 2); c",
+        ),
         (vec!["backup", "--check", &cut], "cut off"),
         (vec!["backup", "--check", &other], "no backup"),
         (vec!["backup", "--check", &missing], "cannot open"),
         (vec!["backup", "--check", "--with-keys", &file], "cannot be used with"),
+        (vec!["backup", "--check", &directory], "is a directory; name the file"),
+        (vec!["restore", "--replace", &directory], "is a directory; name the file"),
         (vec!["restore", "--replace", &cut], "cut off"),
         (vec!["restore", "--replace", &other], "no backup"),
         (vec!["restore", "--replace", &missing], "cannot open"),
@@ -207,6 +219,27 @@ fn a_bad_input_gets_a_sentence_and_changes_nothing() {
         let refused = run(&home, &arguments);
         assert!(refused.code().is_some_and(|code| code != 0), "{arguments:?}");
         assert!(refused.stderr().contains(words), "{arguments:?}: {}", refused.stderr());
+    }
+    // In the place of a state directory, a file, or a link that leads nowhere.
+    let there = TempHome::new();
+    let state = there.state_directory();
+    for make in [
+        |state: &Path| std::fs::write(state, "x"),
+        |state: &Path| {
+            std::fs::remove_file(state)
+                .and_then(|()| std::os::unix::fs::symlink("/nonexistent", state))
+        },
+    ] {
+        make(&state).expect("made");
+        for (arguments, words) in [
+            (vec!["restore", &file], ".myclaw is no directory; move it away"),
+            (vec!["restore", "--replace", &file], ".myclaw is no directory; move it away"),
+            (vec!["backup", &below], ".myclaw is no directory"),
+        ] {
+            let refused = run(&there, &arguments);
+            refused.assert_code(2);
+            assert!(refused.stderr().contains(words), "{arguments:?}: {}", refused.stderr());
+        }
     }
     assert_eq!(std::fs::read(&file).expect("a backup"), whole);
     assert!(remembers_tea(&home));

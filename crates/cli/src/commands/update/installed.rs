@@ -228,8 +228,12 @@ fn version_of(program: &Path) -> Result<String, CliError> {
 }
 
 fn unusable(action: &str, path: &Path, error: &io::Error) -> CliError {
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied => "; repeat the command as the user who has installed it",
+        _ => "",
+    };
     CliError::failure(format!(
-        "cannot {action} {}: {error}; the program that was there is still there",
+        "cannot {action} {}: {error}; the program that was there is still there{hint}",
         path.display()
     ))
 }

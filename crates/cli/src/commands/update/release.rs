@@ -55,8 +55,8 @@ impl<'a> Release<'a> {
     /// Gets the list and checks it with the key of the installed version.
     pub(super) fn find(installed: &'a Installed, from: Option<&str>) -> Result<Self, CliError> {
         let place = match from.map(str::to_owned).or_else(|| installed.origin()) {
-            Some(place) => place.trim_end_matches('/').to_owned(),
-            None => {
+            Some(place) if !place.is_empty() => place.trim_end_matches('/').to_owned(),
+            _ => {
                 return Err(CliError::usage(
                     "name the directory or the https:// address of the release with --from",
                 ));
