@@ -11,12 +11,12 @@ use myclaw_testkit::ChildOutput;
 use super::*;
 
 /// The versions, each with its state directory.
-const STATES: [&str; 2] = ["0.1", "0.2"];
+pub(super) const STATES: [&str; 2] = ["0.1", "0.2"];
 /// The sessions in each of them.
 const SESSIONS: [&str; 4] = ["done", "other-trip", "trip", "waits"];
 
 /// A home with the state directory of a version. What it sends goes to `receiver`.
-fn frozen(version: &str, receiver: &ModelServer) -> (TempHome, u16) {
+pub(super) fn frozen(version: &str, receiver: &ModelServer) -> (TempHome, u16) {
     let home = TempHome::new();
     let states = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/states");
     let file = states.join(format!("{version}.tar.gz"));
@@ -139,20 +139,29 @@ fn goes_on_in_a_gateway(version: &str, home: &TempHome, port: u16, receiver: &Mo
     until("the undelivered answer", || {
         received(receiver).iter().any(|text| text.contains("undelivered-0001"))
     });
-    let waiting = || gateway.client.get("/api/approvals").unwrap().1["approvals"][0]["id"].clone();
-    until("the question", || waiting().is_string());
-    let path = format!("/api/approvals/{}", waiting().as_str().unwrap());
-    assert_eq!(gateway.client.post(&path, &json!({"answer": "once"})).unwrap().0, 200);
-    // The same id is the same message.
-    let id = gateway.client.send("waits", "waiting-0001", "run \"echo approved\"").unwrap();
-    let outcome = gateway.client.outcome(&id).unwrap();
+    let outcome = allow_what_waits(&gateway.client);
     assert!(outcome["reply"].as_str().unwrap().contains("approved"), "{version}: {outcome}");
     gateway.stop();
-    let asked = TempHome::read_lines(&home.transcript_path("waits"));
-    let asked = asked.iter().filter(|row| row["role"] == "user").count();
-    assert_eq!(asked, 1, "{version}: the message is in the session once");
+    assert_waited_once(home);
     let sent = received(receiver).iter().filter(|text| text.contains("undelivered-0001")).count();
     assert_eq!(sent, 1, "{version}: the answer is sent once");
+}
+
+/// Allows the call that waits for an approval. Returns what comes of its message.
+pub(super) fn allow_what_waits(client: &Client) -> Value {
+    let waiting = || client.get("/api/approvals").unwrap().1["approvals"][0]["id"].clone();
+    until("the question", || waiting().is_string());
+    let path = format!("/api/approvals/{}", waiting().as_str().unwrap());
+    assert_eq!(client.post(&path, &json!({"answer": "once"})).unwrap().0, 200);
+    // The same id is the same message.
+    let id = client.send("waits", "waiting-0001", "run \"echo approved\"").unwrap();
+    client.outcome(&id).unwrap()
+}
+
+/// The message whose call waited is in its session once.
+pub(super) fn assert_waited_once(home: &TempHome) {
+    let rows = TempHome::read_lines(&home.transcript_path("waits"));
+    assert_eq!(rows.iter().filter(|row| row["role"] == "user").count(), 1, "{rows:?}");
 }
 
 /// Refused with one sentence that says what to do, and no byte is changed.

@@ -14,12 +14,9 @@ use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use super::*;
 
 mod https;
+mod released;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Updates that are killed.
-const DEFAULT_KILLS: u64 = 10;
-/// Longest life of an update that is killed.
-const LONGEST_LIFE: Duration = Duration::from_millis(4_000);
 /// The files of an archive besides the program.
 const FILES: [&str; 7] = [
     "LICENSE-MIT",
@@ -65,21 +62,40 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let bench = Bench::new(Script::answer_with(|request, _| echo(request).step()));
+        let place = Self::of(Bench::new(echoing()));
+        place.put_copy();
+        place
+    }
+
+    /// Without a copy.
+    fn of(bench: Bench) -> Self {
         let (to, release) = (bench.home.path().join("local"), bench.home.path().join("release"));
-        let place = Self { bench, to, release };
-        fs::create_dir_all(place.to.join("bin")).unwrap();
+        Self { bench, to, release }
+    }
+
+    /// Puts this program there, and the files that install.sh puts next to it.
+    fn put_copy(&self) {
+        fs::create_dir_all(self.to.join("bin")).unwrap();
         // By another process: a child that another test starts at this moment would have it open for writing.
         let mut copy = Command::new("cp");
-        copy.arg(env!("CARGO_BIN_EXE_myclaw")).arg(place.program());
+        copy.arg(env!("CARGO_BIN_EXE_myclaw")).arg(self.program());
         assert!(copy.status().unwrap().success());
-        let own = place.to.join("share/myclaw");
+        let own = self.to.join("share/myclaw");
         fs::create_dir_all(&own).unwrap();
         fs::write(own.join("manifest"), "d share/myclaw\nf bin/myclaw\n").unwrap();
         fs::write(own.join("version"), format!("{VERSION}\n")).unwrap();
         fs::write(own.join("release-key.pem"), format!("{}\n", pem(&key(1)))).unwrap();
-        fs::write(own.join("from"), format!("{}\n", place.release.display())).unwrap();
-        place
+        fs::write(own.join("from"), format!("{}\n", self.release.display())).unwrap();
+    }
+
+    /// Runs the install.sh of the release.
+    fn script(&self, arguments: &[&str]) -> ChildOutput {
+        let mut command = self.bench.home.command("sh");
+        command.arg(self.release.join("install.sh")).args(arguments);
+        let temporary = self.bench.home.path().join("work");
+        fs::create_dir_all(&temporary).unwrap();
+        command.env("TMPDIR", temporary);
+        RunningChild::run(command.arg("--to").arg(&self.to))
     }
 
     fn program(&self) -> PathBuf {
@@ -177,6 +193,9 @@ fn program(version: &str) -> Vec<u8> {
     // Less to unpack, if it can be done.
     let _ = Command::new("strip").arg(&path).status();
     let mut bytes = fs::read(&path).unwrap();
+    if version == VERSION {
+        return bytes;
+    }
     let (old, new) = (VERSION.as_bytes(), version.as_bytes());
     assert_eq!(old.len(), new.len());
     let mut at = 0;
@@ -229,14 +248,63 @@ fn an_update_keeps_the_program_before_and_goes_back_to_it() {
     assert_eq!(installed.trim(), newer());
 
     // Nothing is left of it after install.sh has removed what it lists.
-    let uninstall = Command::new("sh")
-        .arg(place.release.join("install.sh"))
-        .args(["--uninstall", "--to"])
-        .arg(&place.to)
-        .output()
-        .unwrap();
-    assert!(uninstall.status.success(), "{uninstall:?}");
-    assert!(!place.to.join("share/myclaw").exists(), "{uninstall:?}");
+    place.script(&["--uninstall"]).assert_code(0);
+    assert!(!place.to.join("share/myclaw").exists());
+}
+
+#[test]
+fn what_install_sh_cannot_do_is_one_sentence_and_leaves_nothing() {
+    if !can_install() {
+        return;
+    }
+    let place = Place::of(Bench::new(echoing()));
+    place.publish(VERSION, &script(VERSION));
+    let from = place.release.to_str().unwrap().to_owned();
+    let home = place.bench.home.path();
+    let refused = |to: &Path, from: &str, change: &dyn Fn(&mut Command), words: &str| {
+        let mut command = place.bench.home.command("sh");
+        command.arg(place.release.join("install.sh")).args(["--from", from, "--to"]).arg(to);
+        change(&mut command);
+        let output = RunningChild::run(&mut command);
+        output.assert_code(1);
+        let said = output.stderr();
+        assert!(said.starts_with("install.sh: ") && said.contains(words), "{words}: {said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    };
+    let file = place.bench.home.write("file", "");
+    place.bench.home.write("taken/share/fish", "");
+    let no_change = |_: &mut Command| ();
+    let choose = "cannot make the directory";
+    refused(&file, &from, &no_change, choose);
+    refused(&file.join("below"), &from, &no_change, choose);
+    refused(&home.join("taken"), &from, &no_change, "choose another place with --to");
+    refused(&place.to, "http://127.0.0.1:9", &no_change, "begins with https://");
+    let elsewhere = |command: &mut Command| {
+        command.env("TMPDIR", "/nonexistent");
+    };
+    refused(&place.to, &from, &elsewhere, "cannot make a directory in /nonexistent");
+    let without_home = |command: &mut Command| {
+        command.env_remove("HOME");
+    };
+    refused(Path::new(""), &from, &without_home, "HOME is not set");
+    assert!(!place.to.exists());
+    let left = fs::read_dir(home.join("taken")).unwrap().count();
+    assert_eq!((left, home.join("taken/share/fish").exists()), (1, true));
+
+    // What a script that was killed has left goes with the next one, or at the end.
+    place.script(&["--from", &from]).assert_code(0);
+    let killed = |number: u32| fs::write(place.to.join(format!("bin/myclaw.new.{number}")), "");
+    killed(u32::MAX).unwrap();
+    let work = |number: u32| home.join(format!("work/myclaw-install-{number}-abcdef"));
+    for number in [u32::MAX, std::process::id()] {
+        place.bench.home.write(work(number).join("archive"), "");
+    }
+    place.script(&["--from", &from]).assert_code(0);
+    assert_eq!(fs::read_dir(place.to.join("bin")).unwrap().count(), 1);
+    assert_eq!((work(u32::MAX).exists(), work(std::process::id()).exists()), (false, true));
+    killed(1).unwrap();
+    place.script(&["--uninstall"]).assert_code(0);
+    assert!(!place.to.exists());
 }
 
 #[test]
@@ -312,64 +380,4 @@ fn a_version_that_does_not_get_ready_is_taken_back() {
     assert_ne!(process, gateway.child.id());
     send_signal(process, Signal::Terminate);
     wait_until_gone(process);
-}
-
-#[test]
-fn an_update_that_is_killed_leaves_a_whole_program_and_a_gateway() {
-    if !can_install() {
-        return;
-    }
-    let kills = number_from("MYCLAW_GATEWAY_KILLS").unwrap_or(DEFAULT_KILLS).min(50);
-    let seed = number_from("MYCLAW_KILL_SEED").unwrap_or(20_261_130);
-    let mut random = Random::new(seed);
-    let place = Place::new();
-    place.publish(&newer(), &program(&newer()));
-    let gateway = place.start();
-    let client = &gateway.client;
-    let versions = [VERSION.to_owned(), newer()];
-    let says = |number: u64| {
-        // It may begin anew at this moment, and then takes the message a moment later.
-        let (id, text) = (format!("message-{number}"), format!("<m{number}>"));
-        let is_answered =
-            |id: String| client.outcome(&id).is_ok_and(|outcome| outcome["state"] == "answered");
-        until("the message", || client.send("main", &id, &text).is_ok_and(is_answered));
-    };
-    for kill in 0..kills {
-        let goes_back = place.version() != VERSION;
-        let arguments: &[&str] = if goes_back { &["update", "--rollback"] } else { &["update"] };
-        let child = RunningChild::spawn(&mut place.command(arguments));
-        random.pause(LONGEST_LIFE);
-        child.signal(Signal::Kill);
-        child.wait(PATIENCE);
-        let found = place.version();
-        assert!(versions.contains(&found), "seed {seed}, kill {kill}: {found}");
-        says(kill);
-        let state = place.status();
-        assert_eq!(state["processId"], gateway.child.id(), "seed {seed}, kill {kill}");
-        eprint!("\rseed {seed}, kill {}", kill + 1);
-    }
-    eprintln!();
-    // What was killed is completed by the next command.
-    if place.version() != VERSION {
-        place.update(&["--rollback"]).assert_code(0);
-    }
-    place.update(&[]).assert_code(0);
-    assert_eq!((place.version(), &place.status()["version"]), (newer(), &json!(newer())));
-    says(kills);
-    place.update(&["--rollback"]).assert_code(0);
-    assert_eq!(place.status()["version"], VERSION);
-    says(kills + 1);
-    let said = place.bench.said("main");
-    for number in 0..kills + 2 {
-        let count = |text: String| said.iter().filter(|said| **said == text).count();
-        let found = (count(format!("<m{number}>")), count(format!("re: <m{number}>")));
-        assert_eq!(found, (1, 1), "seed {seed}: message {number}: {said:?}");
-    }
-    let doctor = RunningChild::run(&mut place.command(&["doctor"]));
-    assert!(
-        doctor.stdout().contains(&format!("MyClaw {} did before", newer())),
-        "{}",
-        doctor.stdout()
-    );
-    gateway.stop();
 }
