@@ -88,7 +88,6 @@ fn names_in(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "it was not seen to pass yet"]
 fn every_released_state_is_installed_updated_rolled_back_restored_and_removed() {
     if !can_install() {
         return;
