@@ -31,11 +31,11 @@ TARGETS = {
 
 
 def glibc_of(program):
-    """The minor version of the GNU C library 2 that a program needs."""
+    """The minor version of the GNU C library 2 that a program needs; 0 for a static program."""
     data = program.read_bytes()
     # Relocations in the packed form need 2.36.
     packed = [36] if b"GLIBC_ABI_DT_RELR\0" in data else []
-    return max([int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)(?:\.\d+)?\0", data)] + packed)
+    return max([int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)(?:\.\d+)?\0", data)] + packed, default=0)
 
 
 def is_for(program, target):
