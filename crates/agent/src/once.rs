@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use myclaw_engine::AnswerSearch;
 use myclaw_files::now_ms;
 use myclaw_session::{
-    EntryId, Keeper, MessageSearch, QueuedKind, QueuedMessage, Role, SessionError, SessionKey,
-    Sessions, TranscriptMessage,
+    EntryId, Keeper, MessageSearch, QueuedKind, QueuedMessage, SessionError, SessionKey, Sessions,
+    TranscriptMessage,
 };
 
-/// By how much a clock may have been set back since the message was due, or be behind that of the machine that took it in.
+/// By how much a clock may have been set back since the message was due.
 const CLOCK_MARGIN_MS: u64 = 24 * 3_600 * 1_000;
 
 /// A message that is read when the turn would end.
@@ -39,33 +39,18 @@ pub(crate) fn put_once(
     }
 }
 
-/// The rows of a log, read from its end, that can name a message which is no older than a given time.
-pub(crate) struct RowsSince(u64);
-
-impl RowsSince {
-    pub(crate) fn new(since: u64) -> Self {
-        Self(since.saturating_sub(CLOCK_MARGIN_MS))
-    }
-
-    /// Whether neither this row does nor one before it. A message has the time at which it was sent, and may have waited for
-    /// days since then; rows of other programs may have none.
-    pub(crate) fn end_before(&self, row: &TranscriptMessage) -> bool {
-        row.role != Role::User && row.ts != 0 && row.ts < self.0
-    }
-}
-
 /// The search for a message that is no older than a given time.
 pub(crate) struct SearchOfOne {
     id: EntryId,
-    rows: RowsSince,
+    since: u64,
     waits: bool,
     pub(crate) answers: AnswerSearch,
 }
 
 impl SearchOfOne {
     pub(crate) fn new(id: EntryId, since: u64) -> Self {
-        let rows = RowsSince::new(since);
-        Self { id, rows, waits: false, answers: AnswerSearch::new([id]) }
+        let since = since.saturating_sub(CLOCK_MARGIN_MS);
+        Self { id, since, waits: false, answers: AnswerSearch::new([id]) }
     }
 
     fn is_there(&self) -> bool {
@@ -82,9 +67,9 @@ impl MessageSearch for SearchOfOne {
     }
 
     fn row(&mut self, row: TranscriptMessage) -> ControlFlow<()> {
-        let is_over = self.rows.end_before(&row);
+        let ts = row.ts;
         self.answers.row(row);
-        match self.answers.is_complete() || is_over {
+        match self.answers.is_complete() || (ts != 0 && ts < self.since) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }

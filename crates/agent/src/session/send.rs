@@ -10,7 +10,6 @@ use myclaw_llm::ContentBlock;
 use myclaw_session::{EntryId, Keeper, MessageSearch, QueuedMessage, TranscriptMessage};
 
 use super::{Accepted, Session, SessionWork};
-use crate::once::RowsSince;
 use crate::{AgentError, FailureClass};
 
 /// Rows of a log that are searched for a message that waits too: a run that took it may have been killed before it
@@ -115,20 +114,19 @@ impl Session {
         self.go_on();
     }
 
-    /// Where the messages with these ids are, none of which is older than `since` (milliseconds since the Unix epoch). Reads the
-    /// log from its end, as far as needed: for an id that is nowhere, to a day before that time.
+    /// Where the messages with these ids are. Reads the log from its end, as far as needed. For an id that is
+    /// nowhere that is the whole log.
     ///
     /// # Errors
     /// The inbox or the log cannot be read.
     pub async fn whereabouts(
         &self,
         ids: Vec<EntryId>,
-        since: u64,
     ) -> Result<HashMap<EntryId, Handover>, AgentError> {
         let sessions = Arc::clone(self.config().home.sessions());
         let (key, works) = (self.key().clone(), self.work().is_some());
         let looked = tokio::task::spawn_blocking(move || {
-            let mut search = Search::new(ids, since);
+            let mut search = Search::new(ids);
             sessions.whereabouts(&key, &mut search)?;
             let found = search.into_found();
             let is_answered =
@@ -152,13 +150,12 @@ struct Search {
     answers: AnswerSearch,
     /// Rows that were read.
     rows: usize,
-    rows_since: RowsSince,
 }
 
 impl Search {
-    fn new(ids: Vec<EntryId>, since: u64) -> Self {
-        let (answers, rows_since) = (AnswerSearch::new(ids.iter().copied()), RowsSince::new(since));
-        Self { ids, waiting: HashSet::new(), answers, rows: 0, rows_since }
+    fn new(ids: Vec<EntryId>) -> Self {
+        let answers = AnswerSearch::new(ids.iter().copied());
+        Self { ids, waiting: HashSet::new(), answers, rows: 0 }
     }
 
     fn of_waiting(&self, id: EntryId) -> Option<Handover> {
@@ -191,7 +188,6 @@ impl MessageSearch for Search {
     }
 
     fn row(&mut self, row: TranscriptMessage) -> ControlFlow<()> {
-        let is_over = self.rows_since.end_before(&row);
         self.answers.row(row);
         self.rows += 1;
         // A waiting message is usually not in the log, so the log is not searched to its beginning for it.
@@ -199,7 +195,7 @@ impl MessageSearch for Search {
             self.answers.has_found(*id)
                 || (self.rows >= NEWEST_ROWS && self.of_waiting(*id).is_some())
         };
-        match is_over || self.answers.is_complete() || self.ids.iter().all(is_known) {
+        match self.answers.is_complete() || self.ids.iter().all(is_known) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
@@ -209,6 +205,3 @@ impl MessageSearch for Search {
         self.answers.has_found(id)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -210,7 +210,7 @@ async fn attempt(
     };
     let session = Session::open(driver, config, &options);
     let id = child.task_id();
-    match session.whereabouts(vec![id], child.started_at).await?.remove(&id) {
+    match session.whereabouts(vec![id]).await?.remove(&id) {
         Some(Handover::Taken(TakenState::Answered { text, .. })) => {
             return Ok((Ending::Completed, text));
         }

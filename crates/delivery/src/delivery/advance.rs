@@ -151,16 +151,15 @@ impl Delivery {
         self.go_on(desk, open, &places).await
     }
 
-    /// Where the messages are. A log is not searched for messages that it cannot hold, nor where it is older than they are: the
-    /// cost of a message does not grow with the age of its session.
+    /// Where the messages are. A log is not searched for messages that it cannot hold: the cost of a message does not
+    /// grow with the age of its session.
     async fn places(&self, desk: &Desk, open: &[OpenMessage]) -> Result<Places, DeliveryError> {
         let ids = open.iter().map(|message| message.id.entry());
         let (fresh, handed_over): (Vec<EntryId>, Vec<EntryId>) =
             ids.partition(|id| desk.is_fresh(*id));
-        let oldest = open.iter().map(|message| message.row.accepted_at).min().unwrap_or_default();
         let mut places = match handed_over.is_empty() {
             true => HashMap::new(),
-            false => desk.session.whereabouts(handed_over, oldest).await?,
+            false => desk.session.whereabouts(handed_over).await?,
         };
         places.extend(fresh.into_iter().map(|id| (id, Handover::Missing)));
         Ok(Places(places))

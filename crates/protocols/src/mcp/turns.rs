@@ -97,8 +97,7 @@ impl Turns {
         }
         // Before the log is read: what fails later is found with the next look.
         let failure = place.failure().filter(|_| session.work().is_none());
-        let found = session.whereabouts(vec![message], 0).await;
-        let mut found = found.map_err(|error| error.message)?;
+        let mut found = session.whereabouts(vec![message]).await.map_err(|error| error.message)?;
         match found.remove(&message) {
             Some(Handover::Taken(TakenState::Answered { text, stop_reason, .. })) => {
                 let session = self.config.served_name(&key);
