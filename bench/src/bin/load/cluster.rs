@@ -379,7 +379,7 @@ async fn long_session(
     Ok(())
 }
 
-/// A start with many sessions, and turns there. The gateway goes on.
+/// Measures a start with many sessions, and turns there. Returns the gateway, which is still running.
 async fn known_sessions(
     table: &mut Table,
     options: &Options,

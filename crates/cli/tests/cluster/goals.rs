@@ -1,10 +1,10 @@
-//! A goal of a gateway that is gone: another one on the same database goes on with it.
+//! A goal of a gateway that was killed: another gateway on the same database continues it.
 
 use myclaw_testkit::Terminal;
 
 use super::*;
 
-/// How the message begins with which a goal goes on.
+/// Beginning of the message that says that a goal is continued.
 const RESTARTED: &str = "The program was restarted while it worked on this goal";
 
 #[test]

@@ -1,4 +1,4 @@
-//! A machine whose clock stood still with it, such as a suspended one: it believes that it has what others have taken.
+//! A node whose clock stopped together with it, such as a suspended machine: it still believes in claims that others have taken since.
 
 use super::chaos::{LEASE, TAKEN};
 use super::proxy::{Fate, Mark, Proxy, Rewrite};

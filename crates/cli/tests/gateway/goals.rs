@@ -6,7 +6,7 @@ use myclaw_testkit::Terminal;
 
 use super::*;
 
-/// How the message begins with which a goal goes on.
+/// Beginning of the message that says that a goal is continued.
 const RESTARTED: &str = "The program was restarted while it worked on this goal";
 
 /// What a request asks last.

@@ -19,9 +19,9 @@ impl Outbox {
         self.account(route).is_none_or(|account| self.ledger.claims().holds(&account))
     }
 
-    /// Goes on with `work` only under the claim of a route's account that this process has now; `None` if it has lost it. From
-    /// then on another one may do the same, also if this process has the account again. One that stood still finds out here
-    /// before it does anything else.
+    /// Polls `work` only as long as this process holds the claim of the route's account that it has now; `None` if it lost that
+    /// claim, even if it has a newer one. Another process may do the same work from then on. A process that stood still notices
+    /// the loss here, before its next step.
     pub(super) async fn while_mine<T>(
         &self,
         route: &Route,
