@@ -269,33 +269,9 @@ impl Attached {
                         let pressed = line.press(&keys);
                         display.show_typed(line.text());
                         for key in pressed {
-                            match key {
-                                Key::Send(sent) => {
-                                    match self.view.talk(&sent.text, &self.link, &display) {
-                                        Talk::Stay => {}
-                                        Talk::Leave => self.wants_to_leave = true,
-                                        Talk::Page(lines) => {
-                                            let page = (lines, 0);
-                                            show_page(&mut keyboard, &display, page, &cancel).await;
-                                        }
-                                    }
-                                }
-                                Key::Unfold => {
-                                    let question = self.view.page().map(|lines| (lines, 0));
-                                    let page = question.unwrap_or_else(|| self.common.page());
-                                    show_page(&mut keyboard, &display, page, &cancel).await;
-                                }
-                                Key::Thinking => display.say(Style::Dim, self.common.toggle_thinking()),
-                                Key::Mode => self.view.next_mode(&self.link),
-                                Key::Picture => display.say(Style::Dim, NO_PICTURES),
-                                Key::Leave => self.wants_to_leave = true,
-                                Key::Focus(focus) => self.common.attention.focus(focus),
-                                Key::Suspend => {
-                                    if let Some(keyboard) = &keyboard {
-                                        display.lend(|| keyboard.lend(|| marks.lend(suspend)));
-                                    }
-                                }
-                            }
+                            let watched = (&mut self.view, &self.link, &*self.common);
+                            let shown = (&mut keyboard, &marks, &display);
+                            self.wants_to_leave |= press(key, watched, shown, &cancel).await;
                         }
                     }
                     () = cancel.cancelled(), if !is_aborting => {
@@ -375,6 +351,38 @@ enum Talk {
 fn tell(text: &str) -> Result<(), CliError> {
     let columns = Size::current().columns.saturating_sub(1).max(1);
     text.lines().flat_map(|line| wrapped(line, columns)).try_for_each(|row| put_line(&row))
+}
+
+/// Does what a key asks for while the agent works. True if the user wants to leave.
+async fn press(
+    key: Key,
+    (view, link, common): (&mut View, &Link, &Common),
+    (keyboard, marks, display): (&mut Option<Keyboard>, &PasteMarks, &Display),
+    cancel: &CancellationToken,
+) -> bool {
+    match key {
+        Key::Send(sent) => match view.talk(&sent.text, link, display) {
+            Talk::Stay => {}
+            Talk::Leave => return true,
+            Talk::Page(lines) => show_page(keyboard, display, (lines, 0), cancel).await,
+        },
+        Key::Unfold => {
+            let question = view.page().map(|lines| (lines, 0));
+            let page = question.unwrap_or_else(|| common.page());
+            show_page(keyboard, display, page, cancel).await;
+        }
+        Key::Thinking => display.say(Style::Dim, common.toggle_thinking()),
+        Key::Mode => view.next_mode(link),
+        Key::Picture => display.say(Style::Dim, NO_PICTURES),
+        Key::Leave => return true,
+        Key::Focus(focus) => common.attention.focus(focus),
+        Key::Suspend => {
+            if let Some(keyboard) = keyboard {
+                display.lend(|| keyboard.lend(|| marks.lend(suspend)));
+            }
+        }
+    }
+    false
 }
 
 /// Shows lines on a screen of their own, from one of them on.

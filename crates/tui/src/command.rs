@@ -277,18 +277,11 @@ fn slash_command(
         ("/rewind", None) => Parsed::Command(Command::Back(GoesBack::TalkAndFiles)),
         ("/tree", None) => Parsed::Command(Command::Tree),
         ("/image", Some(message)) => Parsed::Image(message),
-        ("/image", None) => {
-            Parsed::Unknown("/image needs a file: /image plan.png what is this?".to_owned())
-        }
         ("/fork", name) => Parsed::Command(Command::Fork(name)),
         ("/export", Some(file)) => Parsed::Command(Command::Export(file)),
-        ("/export", None) => {
-            Parsed::Unknown("/export needs a file: /export notes.md, .html or .jsonl".to_owned())
-        }
         ("/copy", None) => Parsed::Command(Command::Copy),
         ("/title", title) => Parsed::Command(Command::Title(title)),
         ("/search", Some(text)) => Parsed::Command(Command::Search(text)),
-        ("/search", None) => Parsed::Unknown("/search needs a text: /search TEXT".to_owned()),
         ("/context", None) => Parsed::Command(Command::Context),
         ("/memory", arguments) => Parsed::Command(Command::Memory(arguments.unwrap_or_default())),
         ("/config", None) => Parsed::Command(Command::Config),
@@ -315,7 +308,6 @@ fn slash_command(
             Parsed::Command(Command::Goal(GoalOrder::parse(argument.as_deref())))
         }
         ("/btw", Some(question)) => Parsed::Command(Command::Aside(question)),
-        ("/btw", None) => Parsed::Unknown("/btw needs a question: /btw QUESTION".to_owned()),
         ("/diff", None) => Parsed::Command(Command::Diff),
         ("/questions", None) => Parsed::Command(Command::Questions),
         ("/undo", None) => Parsed::Command(Command::Undo(Direction::Undo)),
@@ -336,18 +328,53 @@ fn slash_command(
         },
         ("/continue", None) => Parsed::Command(Command::Continue),
         ("/later", Some(message)) => Parsed::Message(message),
-        ("/later", None) => Parsed::Unknown("/later needs a text: /later TEXT".to_owned()),
         ("/stop", _) => Parsed::Unknown("/stop has nothing to stop: no turn runs".to_owned()),
         ("/usage" | "/cost", None) => Parsed::Command(Command::Usage),
         ("/quit" | "/exit", None) => Parsed::Command(Command::Quit),
-        (
-            "/help" | "/?" | "/continue" | "/usage" | "/cost" | "/quit" | "/exit" | "/retry"
-            | "/copy" | "/plan" | "/todos" | "/diff" | "/questions" | "/context" | "/config"
-            | "/back" | "/rewind" | "/tree" | "/resume" | "/agents",
-            Some(_),
-        ) => Parsed::Unknown(format!("{name} takes no argument")),
-        _ => Parsed::Unknown(unknown(name, &others())),
+        (_, given) => Parsed::Unknown(match needed(name) {
+            Some(what) if given.is_none() => format!("{name} needs {what}"),
+            None if takes_no_argument(name) => format!("{name} takes no argument"),
+            _ => unknown(name, &others()),
+        }),
     }
+}
+
+/// What a command that is nothing by itself needs, with an example.
+fn needed(name: &str) -> Option<&'static str> {
+    match name {
+        "/image" => Some("a file: /image plan.png what is this?"),
+        "/export" => Some("a file: /export notes.md, .html or .jsonl"),
+        "/search" => Some("a text: /search TEXT"),
+        "/btw" => Some("a question: /btw QUESTION"),
+        "/later" => Some("a text: /later TEXT"),
+        _ => None,
+    }
+}
+
+fn takes_no_argument(name: &str) -> bool {
+    matches!(
+        name,
+        "/help"
+            | "/?"
+            | "/continue"
+            | "/usage"
+            | "/cost"
+            | "/quit"
+            | "/exit"
+            | "/retry"
+            | "/copy"
+            | "/plan"
+            | "/todos"
+            | "/diff"
+            | "/questions"
+            | "/context"
+            | "/config"
+            | "/back"
+            | "/rewind"
+            | "/tree"
+            | "/resume"
+            | "/agents"
+    )
 }
 
 /// Reads what follows an exclamation mark.

@@ -60,20 +60,15 @@ impl Chat {
             | Command::Skill(Some(_)) => Ok(()),
             Command::New(name) => self.begin_session(name),
             Command::Model(Some(name)) => {
-                let changed = change_model(&self.session, &name).await;
-                self.say(&changed.unwrap_or_else(|error| error.message))
+                self.say_changed(change_model(&self.session, &name).await)
             }
             Command::Thinking(Some(level)) => {
                 if let Some(answer) = talk::show_thinking(&self.common, &level) {
                     return self.say(answer);
                 }
-                let changed = change_thinking(&self.session, &level).await;
-                self.say(&changed.unwrap_or_else(|error| error.message))
+                self.say_changed(change_thinking(&self.session, &level).await)
             }
-            Command::Mode(Some(name)) => {
-                let changed = change_mode(&self.session, &name).await;
-                self.say(&changed.unwrap_or_else(|error| error.message))
-            }
+            Command::Mode(Some(name)) => self.say_changed(change_mode(&self.session, &name).await),
             Command::Sessions(Some(name)) => self.continue_session(&name).await,
             Command::Resume => self.choose_session().await,
             Command::Queue(None) => {
@@ -106,6 +101,11 @@ impl Chat {
             }
             Command::Search(text) => self.search(&text).await,
         }
+    }
+
+    /// Says what a change did, or why it failed.
+    fn say_changed(&self, changed: Result<String, CliError>) -> Result<(), CliError> {
+        self.say(&changed.unwrap_or_else(|error| error.message))
     }
 
     fn theme(&self) -> ThemeName {
@@ -171,8 +171,7 @@ impl Chat {
             }
             Wake::Mode => {
                 put_line("")?;
-                let changed = next_mode(&self.session).await;
-                self.say(&changed.unwrap_or_else(|error| error.message))
+                self.say_changed(next_mode(&self.session).await)
             }
             // The loop of the chat answers the jobs.
             Wake::News => Ok(()),

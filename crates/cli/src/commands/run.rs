@@ -34,7 +34,7 @@ use myclaw_front::report::{ErrorLine, Verbosity, activity_reporter, json_reporte
 use myclaw_front::runtime;
 use myclaw_front::start::{Start, Wanted};
 use myclaw_front::terminal::{Destination, JsonMode, Output, escaped};
-use myclaw_front::worktree::{self, Entered};
+use myclaw_front::worktree::{self, Entered, UsedWorktree};
 
 /// Largest message that is read from standard input: far more than fits a model.
 const MAX_STDIN_BYTES: u64 = 10 * 1024 * 1024;
@@ -104,20 +104,8 @@ fn run_turn(
     let options = run_options(&args.bounds)?;
     let goal = args.goal.as_deref().map(goal::goal).transpose()?;
     let scratch = args.no_session.then(scratch).transpose()?;
-    let Entered { worktree, session, wanted } =
-        worktree::enter(&args.worktree, &args.session, Wanted::from(args.last))?;
-    let mut start = Start::find_in(home_with(scratch.as_ref())?, &session, wanted)?;
-    if !args.no_session {
-        refuse_shared(&start.config)?;
-        begin_to_write(&start.config.home)?;
-    }
-    start.config.options = options;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
-    let names_session = verbosity == Verbosity::Normal && !args.no_session;
-    if let Some(line) = start.line().filter(|_| names_session) {
-        note(format_args!("myclaw: {}", escaped(&line)));
-    }
-    let config = start.config;
+    let (worktree, config) = enter(args, options, scratch.as_ref(), verbosity)?;
     let on_event = match json_mode {
         Some(mode) => json_reporter(Arc::clone(output), mode),
         None if form.is_some() => activity_reporter(Arc::clone(output), verbosity),
@@ -178,6 +166,28 @@ fn run_turn(
         }
         outcome.map(drop)
     }))?
+}
+
+/// The worktree that was asked for, and the session as the options name it; emits its line if it is kept.
+fn enter(
+    args: &RunArgs,
+    options: RunOptions,
+    scratch: Option<&OwnedDirectory>,
+    verbosity: Verbosity,
+) -> Result<(Option<UsedWorktree>, SessionConfig), CliError> {
+    let Entered { worktree, session, wanted } =
+        worktree::enter(&args.worktree, &args.session, Wanted::from(args.last))?;
+    let mut start = Start::find_in(home_with(scratch)?, &session, wanted)?;
+    if !args.no_session {
+        refuse_shared(&start.config)?;
+        begin_to_write(&start.config.home)?;
+    }
+    start.config.options = options;
+    let names_session = verbosity == Verbosity::Normal && !args.no_session;
+    if let Some(line) = start.line().filter(|_| names_session) {
+        note(format_args!("myclaw: {}", escaped(&line)));
+    }
+    Ok((worktree, start.config))
 }
 
 /// The home, with sessions in memory if there is a directory for their outputs.
