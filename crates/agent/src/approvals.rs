@@ -10,7 +10,7 @@ mod question;
 mod store;
 mod words;
 
-use myclaw_files::now_ms;
+use myclaw_files::{now_ms, shortened};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -221,11 +221,7 @@ fn summary(request: &ApprovalRequest) -> String {
         true => Value::Object(request.call.arguments.as_map().clone()).to_string(),
         false => parts.join(" "),
     };
-    let escaped = escape(&text);
-    match escaped.char_indices().nth(MAX_SUMMARY_CHARS) {
-        Some((at, _)) => format!("{}…", &escaped[..at]),
-        None => escaped,
-    }
+    shortened(&escape(&text), MAX_SUMMARY_CHARS).into_owned()
 }
 
 fn nobody(request: &ApprovalRequest) -> String {

@@ -10,6 +10,7 @@
 
 use std::ops::Index;
 
+use myclaw_files::shortened;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value, json};
@@ -274,10 +275,7 @@ fn excerpt(value: &Value) -> String {
 
 fn excerpt_of(text: &str) -> String {
     const LONGEST: usize = 60;
-    match text.char_indices().nth(LONGEST) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
+    shortened(text, LONGEST).into_owned()
 }
 
 #[cfg(test)]

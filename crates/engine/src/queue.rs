@@ -4,6 +4,7 @@
 //! [`Arrival::Idle`].
 
 use myclaw_config::{DropPolicy, QueueConfig, QueueMode};
+use myclaw_files::shortened;
 use myclaw_llm::{ContentBlock, joined_text};
 use myclaw_session::{EntryId, Keeper, QueuedKind, QueuedMessage};
 
@@ -219,8 +220,5 @@ fn remains(dropped: &QueuedMessage) -> QueuedMessage {
 
 fn first_words(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(KEPT_CHARS) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line,
-    }
+    shortened(&line, KEPT_CHARS).into_owned()
 }

@@ -22,6 +22,7 @@ mod read;
 mod replace;
 mod same_text;
 mod shared_directory;
+mod shortened;
 mod stamp;
 pub mod tenants;
 pub mod variables;
@@ -48,4 +49,5 @@ pub use same_text::{
     Folded, Sameness, characters, composed, folded, is_invisible, respelled, spellings,
 };
 pub use shared_directory::{Access, EntryFacts, EntryKind, Followed, Names, SharedDirectory};
+pub use shortened::shortened;
 pub use stamp::{hex, now_ms};

@@ -21,8 +21,8 @@ use myclaw_delivery::ledger::{Ledger, now_ms};
 use myclaw_delivery::route::WEB;
 use myclaw_delivery::rows::{Incoming, MessageId, MessageState};
 use myclaw_engine::RunEvent;
-use myclaw_files::hex;
 use myclaw_files::variables::PUSH_SERVICE;
+use myclaw_files::{hex, shortened};
 use myclaw_store::{Change, Place, Records, Stored};
 use parking_lot::Mutex;
 use ring::digest::{SHA256, digest};
@@ -354,10 +354,7 @@ fn id_of(endpoint: &str) -> String {
 /// One line for people.
 fn line(text: &str) -> String {
     let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(MOST_LINE) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    shortened(&text, MOST_LINE).into_owned()
 }
 
 /// The hub, which also has browsers notified.

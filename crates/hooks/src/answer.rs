@@ -2,12 +2,11 @@
 //! `decision` does not let a call pass that it was meant to block.
 
 use myclaw_engine::HookError;
+use myclaw_llm::access::one_line;
 use myclaw_llm::{ContentBlock, Message};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
-
-use crate::command::shortened;
 
 /// Characters of an unreadable answer that are shown.
 const QUOTED_CHARS: usize = 100;
@@ -126,7 +125,7 @@ pub(crate) fn read<T: DeserializeOwned + Default>(printed: &str) -> Result<T, Ho
     let answer = serde_json::from_str::<Map<String, Value>>(printed)
         .and_then(|fields| T::deserialize(Value::Object(fields)));
     answer.map_err(|error| {
-        let quoted = shortened(printed, QUOTED_CHARS);
+        let quoted = one_line(printed, QUOTED_CHARS);
         HookError(format!("its answer cannot be used: {error}. It began: {quoted}"))
     })
 }

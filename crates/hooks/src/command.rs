@@ -10,6 +10,7 @@ use myclaw_engine::HookError;
 use myclaw_exec::{
     CapturedOutput, ChildSpec, EnvironmentPolicy, ErrorOutput, ExecError, Exit, OutputLimits, run,
 };
+use myclaw_llm::access::one_line;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -77,7 +78,7 @@ impl Command {
             }
         };
         Ok(Self {
-            name: shortened(name.trim(), NAME_CHARS),
+            name: one_line(&name, NAME_CHARS),
             program,
             arguments,
             timeout: Duration::from_secs(timeout_seconds),
@@ -197,15 +198,7 @@ impl Command {
 /// The last line of standard error, which for most programs is the important one.
 fn complaint(errors: &CapturedOutput) -> String {
     match errors.tail.lines().rfind(|line| !line.trim().is_empty()) {
-        Some(line) => format!(": {}", shortened(line.trim(), COMPLAINT_CHARS)),
+        Some(line) => format!(": {}", one_line(line, COMPLAINT_CHARS)),
         None => String::new(),
-    }
-}
-
-/// `text` in at most `max_chars` characters.
-pub(crate) fn shortened(text: &str, max_chars: usize) -> String {
-    match text.char_indices().nth(max_chars) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

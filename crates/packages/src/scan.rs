@@ -1,5 +1,6 @@
 //! What a reader should look at before an approval. A scan finds what is written plainly; it proves nothing.
 
+use myclaw_files::shortened;
 use myclaw_policy::{escape, is_deceptive};
 
 use crate::Tree;
@@ -138,9 +139,5 @@ impl Found {
 }
 
 fn shown(line: &str) -> String {
-    let line = escape(line.trim());
-    match line.char_indices().nth(MAX_LINE) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    shortened(&escape(line.trim()), MAX_LINE).into_owned()
 }

@@ -10,6 +10,7 @@ use myclaw_engine::{
     CallArguments, CallEffect, CallSubject, Tool, ToolAliases, ToolContext, ToolDeclaration,
     ToolError, ToolInvocation, ToolOutput,
 };
+use myclaw_llm::access::one_line;
 use myclaw_llm::outside::{mark, visible};
 use myclaw_llm::{ContentBlock, ToolSchema};
 use secrecy::SecretString;
@@ -176,13 +177,5 @@ fn show(found: &[Found], count: usize) -> ToolOutput {
         content: vec![ContentBlock::text(text)],
         details: Some(json!({"urls": urls})),
         is_error: false,
-    }
-}
-
-fn one_line(text: &str, max_chars: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(max_chars) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
     }
 }

@@ -1,11 +1,13 @@
 //! The calls of a running script.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use myclaw_engine::{InnerCalls, ToolOutput};
 use myclaw_exec::{OwnedReadHalf, UnixListener, UnixStream};
+use myclaw_files::shortened;
 use myclaw_llm::outside::unmarked;
 use myclaw_llm::{ContentBlock, ToolCall, joined_text};
 use parking_lot::Mutex;
@@ -166,9 +168,9 @@ async fn is_gone(reading: &mut Reading) {
 /// The arguments of a call for the log.
 fn noted(arguments: &Map<String, Value>) -> Value {
     let text = Value::Object(arguments.clone()).to_string();
-    match text.char_indices().nth(MAX_NOTED) {
-        Some((end, _)) => json!(format!("{}…", &text[..end])),
-        None => Value::Object(arguments.clone()),
+    match shortened(&text, MAX_NOTED) {
+        Cow::Owned(cut) => json!(cut),
+        Cow::Borrowed(_) => Value::Object(arguments.clone()),
     }
 }
 
