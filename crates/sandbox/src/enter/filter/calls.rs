@@ -45,7 +45,7 @@ const CLOSED: &[i64] = &[
     libc::SYS_request_key,
     // the machine
     libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
+    KEXEC_FILE_LOAD,
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,
@@ -68,6 +68,12 @@ const CLOSED: &[i64] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_ioperm,
 ];
+
+/// The `libc` crate lacks it for aarch64 with musl (`include/uapi/asm-generic/unistd.h`).
+#[cfg(not(target_arch = "x86_64"))]
+const KEXEC_FILE_LOAD: i64 = 294;
+#[cfg(target_arch = "x86_64")]
+const KEXEC_FILE_LOAD: i64 = libc::SYS_kexec_file_load;
 
 /// Newer calls, which the `libc` crate lacks.
 const OPEN_TREE_ATTR: i64 = 467;
