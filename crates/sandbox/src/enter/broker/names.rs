@@ -126,6 +126,7 @@ impl Name {
 
 /// What the call does, and the name that it does it to: a directory and the number of the argument with the path.
 fn action(caller: &Caller<'_>) -> Option<((i32, usize), Action)> {
+    #[cfg(target_arch = "x86_64")]
     const HERE: i32 = libc::AT_FDCWD;
     let at = |index: usize| (caller.int(index), index + 1);
     Some(match caller.number() {
@@ -153,7 +154,6 @@ fn action(caller: &Caller<'_>) -> Option<((i32, usize), Action)> {
         libc::SYS_rmdir => ((HERE, 0), Action::Remove(AtFlags::REMOVEDIR)),
         #[cfg(target_arch = "x86_64")]
         libc::SYS_rename => ((HERE, 0), Action::Rename { to: (HERE, 1), flags: 0 }),
-        #[cfg(target_arch = "x86_64")]
         libc::SYS_renameat => (at(0), Action::Rename { to: at(2), flags: 0 }),
         _ => return None,
     })

@@ -70,6 +70,8 @@ const NAMES: &[(i64, When)] = &[
     (libc::SYS_symlinkat, When::Always),
     (libc::SYS_linkat, When::Always),
     (libc::SYS_unlinkat, When::Always),
+    // `rename` of the C libraries is this call on aarch64.
+    (libc::SYS_renameat, When::Always),
     (libc::SYS_renameat2, When::Always),
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, When::AnyBit(1, CHANGING)),
@@ -89,8 +91,6 @@ const NAMES: &[(i64, When)] = &[
     (libc::SYS_rmdir, When::Always),
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_rename, When::Always),
-    #[cfg(target_arch = "x86_64")]
-    (libc::SYS_renameat, When::Always),
 ];
 
 /// The program for these rules.
