@@ -127,7 +127,10 @@ def licences(root):
 def copyright_notice(licence):
     """What Debian's file `copyright` says, with the line of the licence that names the owners."""
     owners = next(line for line in licence.splitlines() if line.startswith("Copyright"))
-    return f"{owners}\n\nLicence: MIT or Apache-2.0, at your choice. The texts are in this directory.\n"
+    return (
+        f"{owners}\n\nLicence: MIT or Apache-2.0, at your choice. The texts are in this directory. On Debian the Apache License is\n"
+        "in /usr/share/common-licenses/Apache-2.0 too.\n"
+    )
 
 
 def roff(text):

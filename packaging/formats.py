@@ -16,14 +16,22 @@ import zipfile
 
 SUMMARY = "A personal AI agent in one binary"
 LICENCE = "MIT OR Apache-2.0"
-MAINTAINER = "The MyClaw contributors <myclaw@localhost>"
+# Packages need an address in the form of one. Names below `invalid` belong to nobody (RFC 2606).
+MAINTAINER = "The MyClaw contributors <contributors@myclaw.invalid>"
+# What lintian says that does not apply: no program of these is run, and this is no upload to Debian.
+OVERRIDES = """\
+# The program has a list of commands that start others.
+myclaw: missing-depends-on-sensible-utils
+# This is no upload to Debian.
+myclaw: initial-upload-closes-no-bugs
+"""
 
 # What package managers call the targets: Node.js (system, processor, C library), Python, Debian, RPM.
 TARGETS = {
     "x86_64-unknown-linux-gnu": {"npm": ("linux", "x64", "glibc"), "wheel": "x86_64", "deb": "amd64", "rpm": "x86_64"},
     "aarch64-unknown-linux-gnu": {"npm": ("linux", "arm64", "glibc"), "wheel": "aarch64", "deb": "arm64", "rpm": "aarch64"},
-    "x86_64-unknown-linux-musl": {"npm": ("linux", "x64", "musl"), "wheel": "x86_64"},
-    "aarch64-unknown-linux-musl": {"npm": ("linux", "arm64", "musl"), "wheel": "aarch64"},
+    "x86_64-unknown-linux-musl": {"npm": ("linux", "x64", "musl"), "wheel": "x86_64", "deb": "amd64", "rpm": "x86_64"},
+    "aarch64-unknown-linux-musl": {"npm": ("linux", "arm64", "musl"), "wheel": "aarch64", "deb": "arm64", "rpm": "aarch64"},
     "x86_64-apple-darwin": {"npm": ("darwin", "x64", None), "wheel": "macosx_10_12_x86_64"},
     "aarch64-apple-darwin": {"npm": ("darwin", "arm64", None), "wheel": "macosx_11_0_arm64"},
     "x86_64-pc-windows-gnu": {"npm": ("win32", "x64", None), "wheel": "win_amd64"},
@@ -153,10 +161,20 @@ def debian_changelog(version, epoch):
     return f"myclaw ({version}-1) unstable; urgency=medium\n\n{entry}\n\n -- {MAINTAINER}  {day}\n".encode()
 
 
+def has_system_packages(target, programs):
+    """Whether the .deb and the .rpm of its processor are made of this program. The one for glibc comes first."""
+    return "deb" in TARGETS[target] and not (target.endswith("-musl") and target.replace("-musl", "-gnu") in programs)
+
+
 def system_packages(directory, version, target, program, extra, epoch, nfpm):
     """The .deb and the .rpm, with nfpm."""
     facts, stamp = TARGETS[target], time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch))
     minor = glibc_of(program)
+    # A static program needs no library. That for glibc needs libgcc, whose package has another name in each distribution of RPM.
+    libraries = {
+        "deb": [f"libc6 (>= 2.{minor})", "libgcc-s1"] if minor else [],
+        "rpm": [f"glibc >= 2.{minor}", "libgcc_s.so.1()(64bit)"] if minor else [],
+    }
     with tempfile.TemporaryDirectory() as work:
         contents = []
 
@@ -171,10 +189,13 @@ def system_packages(directory, version, target, program, extra, epoch, nfpm):
         for packager, place in (("deb", "vendor-completions"), ("rpm", "site-functions")):
             add(f"/usr/share/zsh/{place}/_myclaw", extra["completions"]["_myclaw"], 0o644, packager=packager)
         add("/usr/share/fish/vendor_completions.d/myclaw.fish", extra["completions"]["myclaw.fish"], 0o644)
-        for name, text in sorted(extra["man"].items()):
-            add(f"/usr/share/man/man1/{name}.gz", gzip.compress(text, 9, mtime=0), 0o644)
-        for name, text in sorted({**extra["licences"], "copyright": extra["copyright"]}.items()):
-            add(f"/usr/share/doc/myclaw/{name}", text, 0o644)
+        # RPM marks what can be left out, and licences, which cannot.
+        for packager, man, licence in (("deb", {}, {}), ("rpm", {"type": "doc"}, {"type": "license"})):
+            for name, text in sorted(extra["man"].items()):
+                add(f"/usr/share/man/man1/{name}.gz", gzip.compress(text, 9, mtime=0), 0o644, packager=packager, **man)
+            for name, text in sorted({**extra["licences"], "copyright": extra["copyright"]}.items()):
+                add(f"/usr/share/doc/myclaw/{name}", text, 0o644, packager=packager, **licence)
+        add("/usr/share/lintian/overrides/myclaw", OVERRIDES.encode(), 0o644, packager="deb")
         add("/usr/share/doc/myclaw/changelog.Debian.gz", gzip.compress(debian_changelog(version, epoch), 9, mtime=0), 0o644,
             packager="deb")
         # RPM removes only directories that a package names. Several packages may name one.
@@ -190,16 +211,10 @@ def system_packages(directory, version, target, program, extra, epoch, nfpm):
                 "description": f"{SUMMARY.removeprefix('A ')}\nIt calls a language model, runs the tools that the model asks for,\n"
                 "and keeps every message on disk.",
                 "license": LICENCE, "mtime": stamp, "contents": contents,
-                "overrides": {
-                    "deb": {
-                        "depends": [f"libc6 (>= 2.{minor})", "libgcc-s1"],
-                        # For connections to providers.
-                        "recommends": ["ca-certificates"],
-                    },
-                    "rpm": {"depends": [f"glibc >= 2.{minor}", "libgcc"], "recommends": ["ca-certificates"]},
-                },
-                "deb": {"compression": "zstd"},
-                "rpm": {"compression": "zstd", "buildhost": "localhost"},
+                # The certificates are for connections to providers.
+                "overrides": {one: {"depends": needs, "recommends": ["ca-certificates"]} for one, needs in libraries.items()},
+                "deb": {"compression": "xz"},
+                "rpm": {"compression": "xz", "buildhost": "localhost", "summary": SUMMARY},
             }
             config = pathlib.Path(work) / "nfpm.json"
             # JSON is YAML.

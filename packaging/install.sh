@@ -241,6 +241,8 @@ install() {
   case $from in
     https://*) ;;
     *://*) fail "$from is no place of a release; --from is a directory, or an address that begins with https://" ;;
+    /*) ;;
+    *) from=$PWD/$from ;;
   esac
   work=$(mktemp -d "$places$$-XXXXXX" 2> /dev/null) || fail "cannot make a directory in ${TMPDIR:-/tmp}; name another place with TMPDIR=DIR"
   made=
@@ -268,16 +270,16 @@ install() {
   [ "$(digest "$work/$name")" = "$expected" ] || fail "$name has another digest than the signed list. Nothing was installed"
   try "unpack $name in $work" "nothing was installed. TMPDIR=DIR takes another place than ${TMPDIR:-/tmp}" tar -xzf "$work/$name" -C "$work"
   files=$work/${name%.tar.gz}
-  said=$("$files/myclaw" --version) || fail "the program does not run on this machine"
+  said=$("$files/myclaw" --version 2> "$work/why") || {
+    why=$(sed -n 1p "$work/why")
+    fail "the program does not run: ${why##*: }. Nothing was installed. If ${TMPDIR:-/tmp} is no place for programs, TMPDIR=DIR takes another"
+  }
   [ "$said" = "myclaw $version" ] || fail "the program of $name says that it is \`$said\`. Nothing was installed"
 
   printf '%s\n' "$key" > "$files/release-key.pem"
   echo "$version" > "$files/version"
   # Where `myclaw update` looks for the next one.
-  case $from in
-    https://* | /*) echo "$from" ;;
-    *) echo "$PWD/$from" ;;
-  esac > "$files/from"
+  echo "$from" > "$files/from"
   # From, to, mode.
   {
     echo "myclaw bin/myclaw 755"

@@ -62,6 +62,13 @@ pub enum BackupError {
         .0.display()
     )]
     NoDirectory(PathBuf),
+    /// The state directory is the root of a file system, such as a volume of a container.
+    #[error(
+        "a file system is mounted on {}, and a restore replaces the whole directory; restore into another one with \
+         MYCLAW_STATE_DIR, and move its files there (docs/operate/backup.md). Nothing was changed",
+        .0.display()
+    )]
+    Mounted(PathBuf),
     /// The restored files cannot be written.
     #[error("cannot restore into {}: {source}; what was there is unchanged", path.display())]
     Place {

@@ -61,7 +61,10 @@ pub fn restore(
     state: &Path,
     replace: bool,
 ) -> Result<Restored, BackupError> {
-    let place = |source| BackupError::Place { path: state.to_owned(), source };
+    let place = |source: io::Error| match source.kind() {
+        io::ErrorKind::ResourceBusy => BackupError::Mounted(state.to_owned()),
+        _ => BackupError::Place { path: state.to_owned(), source },
+    };
     // A link to a directory stays.
     let state = canonical_or_same(state);
     if !state.is_dir() && fs::symlink_metadata(&state).is_ok() {
@@ -91,7 +94,10 @@ pub fn restore(
         // Of its own, so that nothing ever removes what is in it.
         let other = parent.join(format!("{}.before-{}", name_of(&state), now_ms()));
         fs::rename(&unpacked, &other).map_err(place)?;
-        exchange(&other, &state).map_err(place)?;
+        exchange(&other, &state).map_err(|error| {
+            let _ = fs::rename(&other, &unpacked);
+            place(error)
+        })?;
         Some(other)
     } else {
         fs::rename(&unpacked, &state).map_err(place)?;

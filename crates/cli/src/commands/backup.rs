@@ -287,6 +287,7 @@ fn failed(error: &BackupError) -> CliError {
     match error {
         BackupError::Occupied(_)
         | BackupError::NoDirectory(_)
+        | BackupError::Mounted(_)
         | BackupError::Encrypted
         | BackupError::WrongPassphrase => CliError::usage(error.to_string()),
         _ => CliError::failure(error.to_string()),

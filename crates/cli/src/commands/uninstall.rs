@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use myclaw_agent::Home;
 use myclaw_files::formats::FILE as FORMATS;
-use myclaw_files::portable::MetadataExt as _;
-use myclaw_files::{is_locked, parent_of};
+use myclaw_files::portable::{MetadataExt as _, may_change};
+use myclaw_files::{canonical_or_same, is_locked, parent_of};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_any_home;
 use myclaw_front::print::{Printer, files_and_bytes};
@@ -83,11 +83,17 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CliError> {
     let home = find_any_home()?;
     let found = find(&home, args.workspace)?;
     let mut printer = Printer::stdout();
-    list(&mut printer, &found)?;
+    let hindrance = list(&mut printer, &found)?;
     if found.service.is_none() && found.removed.is_empty() {
         printer.line("nothing is left to remove")?;
         program(&mut printer)?;
         return printer.finish();
+    }
+    if let Some(why) = hindrance {
+        printer.finish()?;
+        return Err(CliError::failure(format!(
+            "nothing was removed: {why}; correct that and repeat the command"
+        )));
     }
     if args.dry_run {
         printer.line("nothing was removed")?;
@@ -114,8 +120,12 @@ pub(crate) fn run(args: &UninstallArgs) -> Result<(), CliError> {
         })?;
     }
     // Only if nothing is left in them.
-    for directory in [home.paths.state_dir().join(HOST), home.paths.state_dir().to_owned()] {
+    let state = home.paths.state_dir();
+    for directory in [state.join(HOST), canonical_or_same(state)] {
         let _ = fs::remove_dir(directory);
+    }
+    if leads_nowhere(state) {
+        let _ = fs::remove_file(state);
     }
     if let Some(config) = user_config(&home) {
         let _ = fs::remove_dir(config);
@@ -166,6 +176,9 @@ fn find(home: &Home, with_work: bool) -> Result<Found, CliError> {
             found.others[0].display()
         )));
     }
+    if leads_nowhere(state) {
+        found.removed.push(state.to_owned());
+    }
     found.work.extend(copies(state));
     if with_work {
         found.removed.append(&mut found.work);
@@ -173,6 +186,11 @@ fn find(home: &Home, with_work: bool) -> Result<Found, CliError> {
     found.removed.extend(elsewhere(home));
     found.removed.sort();
     Ok(found)
+}
+
+/// Whether it is a link to a directory that is gone.
+fn leads_nowhere(state: &Path) -> bool {
+    state.is_symlink() && matches!(state.try_exists(), Ok(false))
 }
 
 /// What the program has outside of the state directory.
@@ -260,26 +278,65 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Number of files and their bytes in a place.
-fn size(path: &Path) -> (usize, u64) {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => {
-            let inside = entries(path).unwrap_or_default();
-            inside.iter().map(|path| size(path)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
-        }
-        Ok(metadata) => (1, metadata.len()),
-        Err(_) => (0, 0),
+/// Number of files and their bytes in a place, or why it cannot be removed as a whole: what is found when half of it is gone
+/// is found too late.
+fn look(path: &Path, mounts: &[PathBuf]) -> Result<(usize, u64), String> {
+    if mounts.iter().any(|mount| mount == path) {
+        return Err(format!("a file system is mounted on {}", path.display()));
     }
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((0, 0)),
+        Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+    };
+    if !metadata.is_dir() {
+        return Ok((1, metadata.len()));
+    }
+    let mut found = (0, 0);
+    let inside = entries(path).map_err(|error| error.message)?;
+    if !inside.is_empty() {
+        can_change(path)?;
+    }
+    for entry in inside {
+        let (files, bytes) = look(&entry, mounts)?;
+        found = (found.0 + files, found.1 + bytes);
+    }
+    Ok(found)
 }
 
-fn list(printer: &mut Printer, found: &Found) -> Result<(), CliError> {
+/// Where file systems are mounted, as far as the system tells it.
+fn mount_points() -> Vec<PathBuf> {
+    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let place = |line: &str| {
+        let place = line.split(' ').nth(4)?;
+        // How the kernel writes what would end a field or a line (`mangle` in `fs/proc_namespace.c`).
+        let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
+        Some(escapes.iter().fold(place.to_owned(), |place, (from, to)| place.replace(from, to)))
+    };
+    text.lines().filter_map(place).map(PathBuf::from).collect()
+}
+
+fn can_change(directory: &Path) -> Result<(), String> {
+    may_change(directory).map_err(|error| format!("cannot change {}: {error}", directory.display()))
+}
+
+/// Prints what there is. Returns why something of it cannot be removed.
+fn list(printer: &mut Printer, found: &Found) -> Result<Option<String>, CliError> {
+    let mounts = mount_points();
+    let mut hindrance = None;
     if let Some(file) = &found.service {
         printer.safe_lines([format!("{} (the service, which is stopped)", file.display())])?;
     }
     for path in &found.removed {
-        let (files, bytes) = size(path);
-        let size = files_and_bytes(files, bytes);
+        let directory = canonical_or_same(parent_of(path));
+        let name = path.file_name().unwrap_or_default();
+        let looked = can_change(&directory).and_then(|()| look(&directory.join(name), &mounts));
+        let size = match &looked {
+            Ok((files, bytes)) => files_and_bytes(*files, *bytes),
+            Err(why) => why.clone(),
+        };
         printer.safe_lines([format!("{} ({size})", path.display())])?;
+        hindrance = hindrance.or(looked.err());
     }
     for path in &found.work {
         let line = format!("stays: {} (--workspace removes it)", path.display());
@@ -288,7 +345,7 @@ fn list(printer: &mut Printer, found: &Found) -> Result<(), CliError> {
     for path in &found.others {
         printer.safe_lines([format!("stays: {} (not written by MyClaw)", path.display())])?;
     }
-    Ok(())
+    Ok(hindrance)
 }
 
 /// What remains to be done.

@@ -6,7 +6,7 @@ use std::process::Command;
 use myclaw_testkit::{RunningChild, TempHome};
 use serde_json::json;
 
-use crate::{myclaw, run};
+use crate::{mounted, myclaw, run};
 
 const KEY: &str = "sk-0123456789abcdefghijkl";
 const TOKEN: &str = "123456:telegram-token-0123456789";
@@ -247,4 +247,28 @@ fn a_bad_input_gets_a_sentence_and_changes_nothing() {
     let refused = run(&empty, &["backup", &text(&empty.path().join("x"))]);
     refused.assert_code(2);
     assert!(refused.stderr().contains("nothing to back up"), "{}", refused.stderr());
+}
+
+#[test]
+fn a_file_system_in_the_place_of_the_state_directory_is_named() {
+    let (here, there) = (used(), TempHome::new());
+    let file = text(&backup(&here, "claw.backup", &[]));
+    for name in ["disk/photo.png", ".myclaw/hidden"] {
+        there.write(name, "mine");
+    }
+    let (disk, state) = (there.path().join("disk"), there.state_directory());
+    for replace in [&[][..], &["--replace"]] {
+        let arguments = [&["restore", &file][..], replace].concat();
+        let Some(mut command) = mounted(&there, &disk, &state, &arguments) else { return };
+        let refused = RunningChild::run(&mut command);
+        refused.assert_code(2);
+        let words = if replace.is_empty() { "is not empty" } else { "a file system is mounted on" };
+        assert!(refused.stderr().contains(words), "{}", refused.stderr());
+        assert_eq!(refused.stderr().lines().count(), 1, "{}", refused.stderr());
+    }
+    let names = std::fs::read_dir(there.path()).expect("a home").flatten();
+    let mut names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+    names.sort();
+    assert_eq!(names, [".myclaw", "disk"], "nothing of it is left");
+    assert_eq!(std::fs::read_to_string(disk.join("photo.png")).expect("read"), "mine");
 }

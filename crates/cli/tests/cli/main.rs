@@ -6,9 +6,12 @@
     reason = "a helper that fails fails the test that uses it"
 )]
 
+use std::path::Path;
 use std::process::Command;
 
-use myclaw_testkit::{ChildOutput, ModelServer, Reply, RunningChild, Script, TempHome, WireFormat};
+use myclaw_testkit::{
+    ChildOutput, ModelServer, Reply, RunningChild, Script, TempHome, WireFormat, skip_here,
+};
 use serde_json::Value;
 
 mod approvals;
@@ -119,6 +122,25 @@ fn myclaw(home: &TempHome, arguments: &[&str]) -> Command {
 /// Runs it to its end.
 fn run(home: &TempHome, arguments: &[&str]) -> ChildOutput {
     RunningChild::run(&mut myclaw(home, arguments))
+}
+
+/// The program where a directory is mounted on another one, which nobody else sees; nothing if this user cannot mount.
+fn mounted(home: &TempHome, directory: &Path, on: &Path, arguments: &[&str]) -> Option<Command> {
+    let script = "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
+    let apart = |directory: &Path, on: &Path| {
+        let mut command = home.command("unshare");
+        command.args(["--mount", "sh", "-c", script, "sh"]).arg(directory).arg(on);
+        command
+    };
+    let probe = apart(home.path(), home.path()).arg("true").output();
+    if !probe.is_ok_and(|probe| probe.status.success()) {
+        skip_here("this user cannot mount a file system");
+        return None;
+    }
+    let mut command = apart(directory, on);
+    command.env("TMPDIR", home.path().join("tmp"));
+    command.arg(env!("CARGO_BIN_EXE_myclaw")).args(arguments);
+    Some(command)
 }
 
 /// A home whose config file names `server`.

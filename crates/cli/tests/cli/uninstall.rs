@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use myclaw_testkit::{ChildOutput, RunningChild, TempHome};
+use myclaw_testkit::{ChildOutput, RunningChild, TempHome, skip_here};
 
 use crate::packages::add;
-use crate::{myclaw, run};
+use crate::{mounted, myclaw, run};
 
 /// All files below a directory.
 fn files(directory: &Path) -> Vec<String> {
@@ -150,4 +150,95 @@ fn links_go_and_what_they_lead_to_stays() {
         std::fs::read_to_string(home.path().join("elsewhere/notes.txt")).expect("read"),
         "mine"
     );
+}
+
+/// What cannot be removed is named, and everything is still there.
+#[cfg(unix)]
+fn hindered(home: &TempHome, command: &mut std::process::Command, part: &str) {
+    let before = files(home.path());
+    let output = RunningChild::run(command);
+    output.assert_code(1);
+    let (listed, said) = (output.stdout(), output.stderr());
+    assert!(listed.contains(&format!("sessions ({part}")), "{part}: {listed}");
+    assert!(said.contains(&format!("nothing was removed: {part}")), "{part}: {said}");
+    assert!(said.contains("correct that and repeat the command"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(files(home.path()), before, "{part}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_another_user_owns_is_found_before_anything_is_removed() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown};
+    use std::os::unix::process::CommandExt as _;
+
+    const USER: Option<u32> = Some(65_534);
+    let home = used();
+    if home.path().metadata().expect("metadata").uid() != 0 {
+        skip_here("only root can give files to another user");
+        return;
+    }
+    let mut places = vec![home.path().to_owned()];
+    while let Some(place) = places.pop() {
+        lchown(&place, USER, USER).expect("given away");
+        if place.is_dir() && !place.is_symlink() {
+            let inside = std::fs::read_dir(place).expect("a directory");
+            places.extend(inside.map(|entry| entry.expect("an entry").path()));
+        }
+    }
+    let as_user = |arguments: &[&str]| {
+        let mut command = myclaw(&home, &["uninstall"]);
+        command.env("TMPDIR", home.path().join("tmp")).args(arguments).uid(65_534).gid(65_534);
+        command
+    };
+    home.write(".myclaw/sessions/hidden/file", "x");
+    let hidden = home.path().join(".myclaw/sessions/hidden");
+    for (mode, what) in [(0o700, "cannot read "), (0o755, "cannot change ")] {
+        chown(&hidden, Some(0), Some(0)).expect("taken");
+        std::fs::set_permissions(&hidden, std::fs::Permissions::from_mode(mode)).expect("mode");
+        let part = format!("{what}{}", hidden.display());
+        for arguments in [["--dry-run"], ["--yes"]] {
+            hindered(&home, &mut as_user(&arguments), &part);
+        }
+    }
+    // Files in a directory of one's own can be removed, whoever owns them.
+    chown(&hidden, USER, USER).expect("given away");
+    RunningChild::run(&mut as_user(&["--yes", "--workspace"])).assert_code(0);
+    assert!(!home.path().join(".myclaw").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_mounted_file_system_is_not_emptied() {
+    let home = used();
+    // A directory of the same file system: a file in it is a file of `elsewhere`.
+    home.write("elsewhere/notes.txt", "mine");
+    let (from, to) = (home.path().join("elsewhere"), home.path().join(".myclaw/sessions/a b"));
+    std::fs::create_dir(&to).expect("made");
+    let Some(mut command) = mounted(&home, &from, &to, &["uninstall", "--yes"]) else { return };
+    hindered(&home, &mut command, &format!("a file system is mounted on {}", to.display()));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_state_directory_that_is_a_link_goes_with_the_link() {
+    use std::os::unix::fs::symlink;
+
+    let home = used();
+    let (state, disk) = (home.path().join(".myclaw"), home.path().join("disk"));
+    std::fs::rename(&state, &disk).expect("moved");
+    symlink(&disk, &state).expect("linked");
+    uninstall(&home, &["--yes", "--workspace"]).assert_code(0);
+    assert!(!disk.exists() && !state.is_symlink());
+    // Of a disk that is gone the link is left.
+    symlink(&disk, &state).expect("linked");
+    let dry = uninstall(&home, &["--dry-run"]);
+    assert!(dry.stdout().contains(".myclaw (1 file"), "{}", dry.stdout());
+    uninstall(&home, &["--yes"]).assert_code(0);
+    assert!(!state.is_symlink());
+    symlink(&state, &state).expect("linked");
+    let circle = uninstall(&home, &["--yes"]);
+    circle.assert_code(1);
+    assert!(circle.stderr().contains("symbolic links"), "{}", circle.stderr());
+    assert_eq!(circle.stderr().lines().count(), 1, "{}", circle.stderr());
 }

@@ -279,6 +279,7 @@ fn what_install_sh_cannot_do_is_one_sentence_and_leaves_nothing() {
     refused(&file.join("below"), &from, &no_change, choose);
     refused(&home.join("taken"), &from, &no_change, "choose another place with --to");
     refused(&place.to, "http://127.0.0.1:9", &no_change, "begins with https://");
+    refused(&place.to, "-r", &no_change, "No such file or directory; --from names");
     let elsewhere = |command: &mut Command| {
         command.env("TMPDIR", "/nonexistent");
     };
@@ -287,6 +288,10 @@ fn what_install_sh_cannot_do_is_one_sentence_and_leaves_nothing() {
         command.env_remove("HOME");
     };
     refused(Path::new(""), &from, &without_home, "HOME is not set");
+    // As where programs of the temporary directory may not be started.
+    place.publish(VERSION, b"#!/bin/sh\necho myclaw: Permission denied >&2\nexit 126\n");
+    refused(&place.to, &from, &no_change, "the program does not run: Permission denied. Nothing");
+    place.publish(VERSION, &script(VERSION));
     assert!(!place.to.exists());
     let left = fs::read_dir(home.join("taken")).unwrap().count();
     assert_eq!((left, home.join("taken/share/fish").exists()), (1, true));

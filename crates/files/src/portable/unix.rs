@@ -100,6 +100,15 @@ pub fn may_run(path: &Path) -> io::Result<()> {
     Ok(rustix::fs::access(path, rustix::fs::Access::EXEC_OK)?)
 }
 
+/// Whether this process may add and remove entries of the directory at `path`.
+///
+/// # Errors
+/// It may not, or the file system is read-only.
+pub fn may_change(path: &Path) -> io::Result<()> {
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    Ok(rustix::fs::access(path, access)?)
+}
+
 /// Whether this process may read the file at `path`.
 pub fn may_read(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok()

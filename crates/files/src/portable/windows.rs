@@ -378,6 +378,14 @@ pub fn may_run(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Whether this process may add and remove entries of the directory at `path`: nobody knows before it tries.
+///
+/// # Errors
+/// Never.
+pub fn may_change(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 /// Whether this process may read the file at `path`.
 pub fn may_read(path: &Path) -> bool {
     File::open(path).is_ok()

@@ -29,7 +29,7 @@ const UNFINISHED: &str = "share/myclaw/update.new";
 const MANIFEST: &str = "share/myclaw/manifest";
 /// How packages are updated, by a part of the path of their program.
 const MANAGERS: [(&str, &str); 6] = [
-    ("/node_modules/", "npm install -g ./myclaw-VERSION.tgz ./myclaw-linux-x64-VERSION.tgz"),
+    ("/node_modules/", "npm install -g ./myclaw-VERSION.tgz ./myclaw-linux-….tgz"),
     ("/uv/", "uv tool install --force ./myclaw-VERSION-py3-none-….whl"),
     ("/Cellar/", "brew upgrade myclaw"),
     ("/homebrew/", "brew upgrade myclaw"),
@@ -200,15 +200,17 @@ fn manager(program: &Path, home: &Home) -> &'static str {
         || home.environment.os_home().is_some_and(|user| program.starts_with(user.join(".local")));
     match known {
         Some((_, command)) => command,
-        None if Path::new("/var/lib/dpkg/info/myclaw.list").exists()
-            && program.starts_with("/usr") =>
-        {
-            "sudo apt install ./myclaw_VERSION_amd64.deb"
-        }
-        None if program.starts_with("/usr/bin") => "sudo dnf install ./myclaw-VERSION-1.x86_64.rpm",
+        None if is_of_debian(program) => "sudo apt install ./myclaw_VERSION_….deb",
+        None if program.starts_with("/usr/bin") => "sudo dnf install ./myclaw-VERSION-….rpm",
         None if is_of_python => "pip install --upgrade ./myclaw-VERSION-py3-none-….whl",
         None => "sh install.sh",
     }
+}
+
+/// Whether a package of Debian has brought the program.
+fn is_of_debian(program: &Path) -> bool {
+    let found = Command::new("dpkg-query").arg("--search").arg(program).output();
+    found.is_ok_and(|found| found.status.success())
 }
 
 fn version_of(program: &Path) -> Result<String, CliError> {
