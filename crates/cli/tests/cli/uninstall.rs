@@ -240,5 +240,4 @@ fn a_state_directory_that_is_a_link_goes_with_the_link() {
     let circle = uninstall(&home, &["--yes"]);
     circle.assert_code(1);
     assert!(circle.stderr().contains("symbolic links"), "{}", circle.stderr());
-    assert_eq!(circle.stderr().lines().count(), 1, "{}", circle.stderr());
 }

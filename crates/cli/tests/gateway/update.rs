@@ -253,6 +253,27 @@ fn an_update_keeps_the_program_before_and_goes_back_to_it() {
 }
 
 #[test]
+fn of_two_updates_at_once_one_waits_for_the_other() {
+    if !can_install() {
+        return;
+    }
+    let place = Place::new();
+    place.publish(&newer(), &program(&newer()));
+    let both = [(); 2].map(|()| RunningChild::spawn(&mut place.command(&["update"])));
+    let said = both.map(|child| child.wait(PATIENCE)).map(|output| {
+        output.assert_code(0);
+        output.stdout()
+    });
+    for part in [format!("installed MyClaw {}", newer()), "has no newer version".to_owned()] {
+        assert_eq!(said.iter().filter(|said| said.contains(&part)).count(), 1, "{part}: {said:?}");
+    }
+    assert_eq!(place.version(), newer());
+    let previous =
+        RunningChild::run(Command::new(place.to.join("share/myclaw/previous")).arg("--version"));
+    assert_eq!(previous.stdout().trim(), format!("myclaw {VERSION}"));
+}
+
+#[test]
 fn what_install_sh_cannot_do_is_one_sentence_and_leaves_nothing() {
     if !can_install() {
         return;

@@ -47,6 +47,8 @@ impl Installed {
     pub(super) fn find(home: &Home) -> Result<Self, CliError> {
         let program = std::env::current_exe()
             .map_err(|error| CliError::failure(format!("cannot find this program: {error}")))?;
+        // Another update may have replaced it since this one was started.
+        let program = place_of(&program);
         let to = program.parent().and_then(Path::parent).map(Path::to_owned);
         if let Some(to) = to.filter(|to| program.ends_with("bin/myclaw") && is_ours(to)) {
             return Ok(Self { to });
@@ -190,6 +192,12 @@ impl Installed {
 
 fn is_ours(to: &Path) -> bool {
     ["manifest", "release-key.pem", "version"].iter().all(|name| to.join(OWN).join(name).is_file())
+}
+
+/// Where a program is, or was until another one took its place: then Linux adds a word to its path.
+pub(super) fn place_of(program: &Path) -> PathBuf {
+    let name = program.to_string_lossy();
+    name.strip_suffix(" (deleted)").map_or_else(|| program.to_owned(), PathBuf::from)
 }
 
 /// The command that updates a copy of a package manager.

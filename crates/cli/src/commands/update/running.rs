@@ -13,7 +13,7 @@ use myclaw_front::exit::CliError;
 use myclaw_front::runtime;
 use myclaw_gateway_client::{ask, state_of};
 
-use super::installed::Installed;
+use super::installed::{Installed, place_of};
 use crate::commands::gateway;
 
 /// Longest wait for a gateway that begins anew. Its running turns take up to ten seconds of that.
@@ -138,11 +138,8 @@ fn is_ready(home: &Home, version: &str) -> bool {
 
 /// Whether a process runs the program that was or is at `path`. Where the system does not say, it is assumed.
 fn has_program(process: Pid, path: &Path) -> bool {
-    std::fs::read_link(link_to_program(process)).map_or(!cfg!(target_os = "linux"), |program| {
-        let name = program.to_string_lossy();
-        // This is what Linux says of a file that was replaced.
-        Path::new(name.strip_suffix(" (deleted)").unwrap_or(&name)) == path
-    })
+    std::fs::read_link(link_to_program(process))
+        .map_or(!cfg!(target_os = "linux"), |program| place_of(&program) == path)
 }
 
 /// Where Linux says which program a process runs.

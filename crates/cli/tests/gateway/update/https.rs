@@ -8,6 +8,8 @@ use super::*;
 #[derive(Clone, Copy)]
 enum Fault {
     Missing,
+    /// A page in the place of every file, as where one has to sign in to the network.
+    Page,
     CutOff,
     ToHttp,
     /// It never sends a byte.
@@ -69,7 +71,12 @@ impl Server {
     fn has(&self, fault: Fault, name: &str) {
         let path = self.directory.join(name);
         let answer = match fault {
-            Fault::Missing => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+            Fault::Missing => {
+                "HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\nContent-Length: 14\r\n\r\n<h1>Sorry</h1>"
+            }
+            Fault::Page => {
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 16\r\n\r\n<h1>Sign in</h1>"
+            }
             Fault::CutOff => "HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\nbegin",
             Fault::ToHttp => {
                 "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
@@ -149,6 +156,21 @@ fn a_release_comes_over_https_and_a_bad_download_changes_nothing() {
             fs::write(path, whole).unwrap();
         }
     }
+    for (name, what) in [
+        ("SHA256SUMS", "the signature of SHA256SUMS is wrong"),
+        ("SHA256SUMS.sig", "the signature of SHA256SUMS is wrong"),
+        ("install.sh", "install.sh in https://"),
+        (&archive, "another digest than the signed list"),
+    ] {
+        let path = server.directory.join(name);
+        let whole = fs::read(&path).unwrap();
+        server.has(Fault::Page, name);
+        refused(&place, &mut server.update(&place), &[what]);
+        fs::write(path, whole).unwrap();
+    }
+    let mut through_proxy = server.update(&place);
+    through_proxy.env("https_proxy", "http://127.0.0.1:9");
+    refused(&place, &mut through_proxy, &["cannot get SHA256SUMS from https://", "port 9"]);
     let path = server.directory.join(&archive);
     let mut bytes = fs::read(&path).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
