@@ -378,7 +378,7 @@ pub fn may_run(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether this process may add and remove entries of the directory at `path`: nobody knows before it tries.
+/// Whether this process may add and remove entries of the directory at `path`. The system says so only when it is tried.
 ///
 /// # Errors
 /// Never.
