@@ -195,7 +195,8 @@ def system_packages(directory, version, target, program, extra, epoch, nfpm):
                 add(f"/usr/share/man/man1/{name}.gz", gzip.compress(text, 9, mtime=0), 0o644, packager=packager, **man)
             for name, text in sorted({**extra["licences"], "copyright": extra["copyright"]}.items()):
                 add(f"/usr/share/doc/myclaw/{name}", text, 0o644, packager=packager, **licence)
-        add("/usr/share/lintian/overrides/myclaw", OVERRIDES.encode(), 0o644, packager="deb")
+        remarks = OVERRIDES if minor else f"{OVERRIDES}# So it needs no library.\nmyclaw: statically-linked-binary\n"
+        add("/usr/share/lintian/overrides/myclaw", remarks.encode(), 0o644, packager="deb")
         add("/usr/share/doc/myclaw/changelog.Debian.gz", gzip.compress(debian_changelog(version, epoch), 9, mtime=0), 0o644,
             packager="deb")
         # RPM removes only directories that a package names. Several packages may name one.
