@@ -15,6 +15,7 @@ pub(crate) const SERVE: &str = "__tool-executor";
 /// First argument of a process that becomes a command from which paths are hidden.
 pub(crate) const HIDE: &str = "__hide-exec";
 /// First argument of a process that tries to leave a sandbox.
+#[cfg(target_os = "linux")]
 pub(crate) const ATTEMPT: &str = "__sandbox-attempt";
 
 /// Whether this program can be started as its own helper. It is a property of the program, decided by its `main`.

@@ -16,7 +16,7 @@ use crate::desk::RunnerFiles;
 use crate::home::make;
 use crate::ledger::HostLedger;
 use crate::model::{Account, ModelSocket};
-use crate::watch::{Change, Watch, WatchedPlace};
+use crate::watch::{Watch, WatchedPlace};
 use crate::{
     Backend, BackendError, FileChannel, Folder, Groups, HostError, HostHome, Messenger,
     ModelUpstream, Secrets, outbox, queue, run,
@@ -265,10 +265,10 @@ impl Service<'_> {
                 change = self.watch.next() => change,
             };
             match change {
-                Change::At(WatchedPlace::Groups) => self.look_at_groups()?,
-                Change::At(WatchedPlace::Channel) => self.channel.take_in(self.host).await?,
-                Change::At(WatchedPlace::Ipc(folder)) => self.desk.attend(&folder).await?,
-                Change::Anything => {
+                Some(WatchedPlace::Groups) => self.look_at_groups()?,
+                Some(WatchedPlace::Channel) => self.channel.take_in(self.host).await?,
+                Some(WatchedPlace::Ipc(folder)) => self.desk.attend(&folder).await?,
+                None => {
                     self.look_at_groups()?;
                     self.prune().await?;
                     self.channel.take_in(self.host).await?;

@@ -25,14 +25,6 @@ pub(crate) enum WatchedPlace {
     Groups,
 }
 
-/// What may have changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
-    At(WatchedPlace),
-    /// It is time to look at everything.
-    Anything,
-}
-
 /// Waits for changes.
 pub(crate) struct Watch {
     tick: tokio::time::Interval,
@@ -63,17 +55,17 @@ impl Watch {
         }
     }
 
-    /// Waits for the next change.
-    pub(crate) async fn next(&mut self) -> Change {
+    /// Waits until something may have changed: at a place, or anywhere.
+    pub(crate) async fn next(&mut self) -> Option<WatchedPlace> {
         #[cfg(target_os = "linux")]
         if let Some(notices) = &mut self.notices {
             return tokio::select! {
-                place = notices.next() => place.map_or(Change::Anything, Change::At),
-                _ = self.tick.tick() => Change::Anything,
+                place = notices.next() => place,
+                _ = self.tick.tick() => None,
             };
         }
         self.tick.tick().await;
-        Change::Anything
+        None
     }
 }
 
