@@ -59,6 +59,10 @@ impl SearchOfOne {
 }
 
 impl MessageSearch for SearchOfOne {
+    fn ids(&self) -> &[EntryId] {
+        std::slice::from_ref(&self.id)
+    }
+
     fn waiting(&mut self, pending: &[QueuedMessage]) -> ControlFlow<()> {
         self.waits = pending
             .iter()

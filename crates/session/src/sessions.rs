@@ -90,6 +90,19 @@ pub trait Sessions: fmt::Debug + Send + Sync {
     /// The system could not guarantee it.
     fn sync(&self, key: &SessionKey) -> Result<(), SessionError>;
 
+    /// Shows `search` the messages of the log, the newest first, until it breaks off. A store that knows which messages a log has
+    /// taken shows none to a search for others, and ends with the last one that it has.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    fn search_log(
+        &self,
+        key: &SessionKey,
+        search: &mut dyn MessageSearch,
+    ) -> Result<(), SessionError> {
+        self.visit_newest(key, &mut |row| search.row(row))
+    }
+
     /// Searches the inbox and then the log for messages. A run takes a message by a row of the log and settles it afterwards,
     /// so one that it takes meanwhile is found in at least one of them, and nobody waits for the search. Settles what still
     /// waits although the log has it, because a run was killed between the two.
@@ -104,7 +117,7 @@ pub trait Sessions: fmt::Debug + Send + Sync {
         let inbox = self.inbox(key);
         let waiting = if inbox.may_hold_messages() { inbox.pending()? } else { Vec::new() };
         if search.waiting(&waiting).is_continue() {
-            self.visit_newest(key, &mut |row| search.row(row))?;
+            self.search_log(key, search)?;
         }
         if !waiting.iter().any(|message| search.has_found(message.id)) {
             return Ok(());
@@ -134,6 +147,9 @@ pub struct SessionUse {
 
 /// A search for messages in a session, by their ids ([`Sessions::whereabouts`]).
 pub trait MessageSearch {
+    /// What it looks for.
+    fn ids(&self) -> &[EntryId];
+
     /// Called once, first, with all messages that wait. Breaks off if the log is not needed.
     fn waiting(&mut self, pending: &[QueuedMessage]) -> ControlFlow<()>;
 

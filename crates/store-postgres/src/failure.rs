@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Passing,
     /// The server refuses, and would again.
     Final,
+    /// The same, for a reason that nobody foresaw: a statement does not fit the tables.
+    Refused,
 }
 
 impl Failure {
@@ -76,7 +78,10 @@ impl From<Error> for Failure {
             _ if ["08", "40", "55", "57"].iter().any(|class| state.starts_with(class)) => {
                 Self::passing(format!("does not answer now ({said}); it is tried again"))
             }
-            _ => Self::lasting(format!("refuses a statement of this program ({said}, {state})")),
+            _ => Self {
+                problem: format!("refuses a statement of this program ({said}, {state})"),
+                kind: Kind::Refused,
+            },
         }
     }
 }

@@ -7,12 +7,12 @@ use tokio_postgres::types::Type;
 
 use myclaw_store::StoreError;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::pool::{Lent, Pool, answer};
 use crate::tenant::MAIN_SCHEMA;
 
 /// The steps from each format to the next. One that was released never changes; a new one goes at the end.
-const STEPS: [&str; 9] = [
+const STEPS: [&str; 10] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
@@ -22,6 +22,7 @@ const STEPS: [&str; 9] = [
     include_str!("schema/7.sql"),
     include_str!("schema/8.sql"),
     include_str!("schema/9.sql"),
+    include_str!("schema/10.sql"),
 ];
 /// The newest format. An older program refuses a newer one.
 const FORMAT: i32 = STEPS.len() as i32;
@@ -91,15 +92,14 @@ async fn attempt(pool: &Arc<Pool>) -> Result<i32, Failure> {
 
 /// Why the tables cannot be brought to another format. What was changed before is undone.
 fn of_step(error: tokio_postgres::Error) -> Failure {
-    let failure = Failure::from(error);
-    let problem = match failure.problem.strip_prefix("refuses a statement of this program ") {
-        Some(said) => format!(
-            "cannot be brought to the form of this version {said}, and is as it was; remove what was added to its tables by \
+    let refusal = error.as_db_error().map(|it| format!("{}, {}", it.message(), it.code().code()));
+    match (refusal, Failure::from(error)) {
+        (Some(said), Failure { kind: Kind::Refused, .. }) => Failure::lasting(format!(
+            "cannot be brought to the form of this version ({said}), and is as it was; remove what was added to its tables by \
              hand, then update again"
-        ),
-        None => failure.problem,
-    };
-    Failure { problem, ..failure }
+        )),
+        (_, failure) => failure,
+    }
 }
 
 /// The format of the tables; 0 if there are none.

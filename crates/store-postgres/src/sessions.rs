@@ -21,6 +21,7 @@ mod search;
 mod segments;
 mod side_files;
 mod sql;
+mod taken;
 mod transfer;
 
 use std::io;
@@ -30,9 +31,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use myclaw_session::{
-    Blobs, Entry, Inbox, IndexUpdate, LockWait, MetaPatch, OpenSession, ReadSession, RemovedFiles,
-    SessionError, SessionHeader, SessionKey, SessionUse, Sessions, SideFiles, TranscriptMessage,
-    rows,
+    Blobs, Entry, Inbox, IndexUpdate, LockWait, MessageSearch, MetaPatch, OpenSession, ReadSession,
+    RemovedFiles, SessionError, SessionHeader, SessionKey, SessionUse, Sessions, SideFiles,
+    TranscriptMessage, rows,
 };
 use myclaw_store::{Partition, StoreError};
 use tokio::runtime::Handle;
@@ -208,6 +209,14 @@ impl Sessions for PostgresSessions {
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
     ) -> Result<(), SessionError> {
         self.reader(key)?.map_or(Ok(()), |reader| reader.visit_recent(visit))
+    }
+
+    fn search_log(
+        &self,
+        key: &SessionKey,
+        search: &mut dyn MessageSearch,
+    ) -> Result<(), SessionError> {
+        taken::search_log(&self.core, key, search)
     }
 
     fn sync(&self, _key: &SessionKey) -> Result<(), SessionError> {

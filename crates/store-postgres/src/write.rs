@@ -173,7 +173,7 @@ impl Worker {
     async fn carry_out(&self, group: Vec<Task>) {
         match self.transact(&group).await {
             Ok(done) => self.finish(group, done).await,
-            Err((_, Kind::Final)) if group.len() > 1 => {
+            Err((_, Kind::Final | Kind::Refused)) if group.len() > 1 => {
                 // One call of the group cannot be carried out. The others need not fail with it.
                 for task in group {
                     Box::pin(self.carry_out(vec![task])).await;

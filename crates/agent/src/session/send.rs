@@ -115,7 +115,7 @@ impl Session {
     }
 
     /// Where the messages with these ids are. Reads the log from its end, as far as needed. For an id that is
-    /// nowhere that is the whole log.
+    /// nowhere that is the whole log, unless the store knows which messages a log has taken.
     ///
     /// # Errors
     /// The inbox or the log cannot be read.
@@ -179,6 +179,10 @@ impl Search {
 }
 
 impl MessageSearch for Search {
+    fn ids(&self) -> &[EntryId] {
+        &self.ids
+    }
+
     fn waiting(&mut self, pending: &[QueuedMessage]) -> ControlFlow<()> {
         self.waiting = pending.iter().map(|message| message.id).collect();
         match self.answers.is_complete() {

@@ -1,8 +1,8 @@
 //! Entries for the tests of all stores.
 
 use myclaw_session::{
-    CompactionEntry, Entry, EntryId, OpenSession, Role, SessionError, SessionKey, TailLimit,
-    TranscriptMessage,
+    CompactionEntry, Entry, EntryId, OpenSession, QueuedMessage, Role, SessionError, SessionKey,
+    TailLimit, TranscriptMessage,
 };
 
 /// Appends at the end, wherever that is.
@@ -32,6 +32,12 @@ pub(crate) fn work() -> SessionKey {
 
 pub(crate) fn user(text: &str) -> TranscriptMessage {
     TranscriptMessage::new(Role::User, text, 1_700_000_000_000)
+}
+
+/// The row that takes a message in.
+pub(crate) fn taking(message: &QueuedMessage) -> TranscriptMessage {
+    let meta = serde_json::json!({"queuedIds": [message.id]}).as_object().unwrap().clone();
+    TranscriptMessage { meta: Some(meta.into()), id: message.id, ..user(&message.content) }
 }
 
 pub(crate) fn assistant(text: &str) -> TranscriptMessage {

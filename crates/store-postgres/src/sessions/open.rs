@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use myclaw_files::{hex, now_ms};
 use myclaw_session::{
     Entry, EntryId, Epoch, LockWait, LogEnd, MetaPatch, OpenSession, SessionError, SessionKey,
-    SyncHandle, TAKEN_IDS, Tail, TailLimit, rows,
+    SyncHandle, Tail, TailLimit, rows,
 };
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio_postgres::types::Type;
@@ -17,6 +17,7 @@ use tokio_postgres::types::Type;
 use super::core::{Core, OpenHere, column, now};
 use super::reader::PostgresReader;
 use super::side_files::Files;
+use super::taken::taken_by;
 use super::{sql, text_of};
 use crate::pool::Parameter;
 use crate::read::{number, stored};
@@ -125,7 +126,7 @@ impl Opened {
         self.files.as_mut().map_or(Ok(()), |files| files.keep(core, place, is_end))
     }
 
-    pub(super) fn core(&self) -> &Core {
+    pub(super) fn core(&self) -> &Arc<Core> {
         &self.core
     }
 
@@ -159,20 +160,6 @@ fn encode(
 ) -> Result<String, SessionError> {
     serde_json::to_string(value)
         .map_err(|source| SessionError::Encode { path: core.place(key), source })
-}
-
-/// The messages of the inbox that these entries take in.
-fn taken_by(entries: &[Entry]) -> Vec<String> {
-    let mut taken = Vec::new();
-    for entry in entries {
-        if let Entry::Message(message) = entry
-            && let Some(meta) =
-                message.meta.as_ref().filter(|meta| meta.as_str().contains(TAKEN_IDS))
-        {
-            taken.extend(meta.field::<Vec<String>>(TAKEN_IDS).unwrap_or_default());
-        }
-    }
-    taken
 }
 
 impl Columns {
@@ -243,7 +230,7 @@ impl OpenSession for Opened {
             (&at, Type::INT8),
         ];
         parameters.extend(columns.parameters());
-        let taken = taken_by(entries);
+        let taken: Vec<String> = entries.iter().flat_map(taken_by).collect();
         let kept = self.kept_of(&taken);
         let kept_ids: Vec<&str> = kept.iter().map(EntryId::as_str).collect();
         let here = self.core.open_here(&self.key).filter(|here| here.epoch == self.epoch);

@@ -95,14 +95,19 @@ impl PostgresReader {
         }
     }
 
-    /// Passes the messages to `visit`, the newest first, for something of the last turns: without those that are sealed, if more
-    /// than enough others are there.
+    /// The entries, the newest first, for something of the last turns: without those that are sealed, if more than enough others
+    /// are there.
+    pub(super) fn recent(&self) -> Rows<'_> {
+        let first = if self.last - self.sealed >= RECENT { self.sealed + 1 } else { 1 };
+        self.rows(Direction::Backward(self.last + 1, first))
+    }
+
+    /// Passes the messages among them to `visit`.
     pub(super) fn visit_recent(
         &self,
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
     ) -> Result<(), SessionError> {
-        let first = if self.last - self.sealed >= RECENT { self.sealed + 1 } else { 1 };
-        for entry in self.rows(Direction::Backward(self.last + 1, first)) {
+        for entry in self.recent() {
             if let Entry::Message(message) = entry?
                 && visit(message).is_break()
             {

@@ -37,7 +37,8 @@ pub(super) const APPEND: &str = "
         UPDATE myclaw.session SET last_seq = last_seq + $4, header = coalesce(header, $5), written_at = $6,
             listed_at = CASE WHEN in_turn OR ($12 AND listed IS NOT NULL) THEN greatest(listed_at, $6) ELSE listed_at END,
             in_turn = in_turn OR ($12 AND listed IS NOT NULL),
-            lease_until = coalesce(clock_timestamp() + $13 * interval '1 millisecond', lease_until)
+            lease_until = coalesce(clock_timestamp() + $13 * interval '1 millisecond', lease_until),
+            knows_taken = knows_taken OR $3 = 0
         WHERE id = $1 AND epoch = $2 AND last_seq = $3
             AND NOT EXISTS (SELECT FROM myclaw.taken WHERE session = $1 AND taken.id = ANY ($11))
         RETURNING id, listed IS NOT NULL AS is_listed
@@ -56,6 +57,14 @@ pub(super) const APPEND: &str = "
     SELECT moved.id, $3 + new.number, new.id, new.kind, new.body
     FROM moved, unnest($7::text[], $8::text[], $9::text[]) WITH ORDINALITY AS new (id, kind, body, number)
     RETURNING (SELECT is_listed FROM moved)";
+/// Whether the session knows all messages that its log has taken, and those of `$3` among them.
+pub(super) const TAKEN: &str = "
+    SELECT knows_taken, ARRAY(SELECT taken.id FROM myclaw.taken WHERE session = session.id AND taken.id = ANY ($3))
+    FROM myclaw.session WHERE partition = $1 AND key = $2 AND last_seq > 0";
+pub(super) const ADD_TAKEN: &str = "
+    INSERT INTO myclaw.taken (session, id) SELECT $1, message.id FROM unnest($2::text[]) AS message (id)
+    ON CONFLICT DO NOTHING";
+pub(super) const KNOWS_TAKEN: &str = "UPDATE myclaw.session SET knows_taken = true WHERE id = $1";
 pub(super) const END: &str = "SELECT last_seq FROM myclaw.session WHERE id = $1 AND epoch = $2";
 /// What was written of a session that was never finished.
 pub(super) const CLEAR_UNFINISHED: &str =

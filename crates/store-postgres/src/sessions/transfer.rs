@@ -13,7 +13,7 @@ use super::core::{column, now};
 use super::lines::{Direction, Lines};
 use super::open::{Columns, Opened};
 use super::side_files::Files;
-use super::sql;
+use super::{sql, taken};
 use crate::pool::Parameter;
 use crate::read::{number, stored};
 
@@ -168,7 +168,8 @@ impl ImportedSession {
         if core.rows("write", sql::FINISH, &parameters)?.is_empty() {
             return Err(SessionError::Fenced { key: log.key.clone() });
         }
-        Ok(())
+        // Otherwise the first turn does it.
+        taken::learn(core, &log.key)
     }
 
     fn flush(&mut self) -> Result<(), SessionError> {

@@ -8,7 +8,7 @@ use myclaw_store_postgres::PostgresSessions;
 
 use crate::server::{block_on, connect, database, server};
 use crate::subjects::open;
-use crate::values::{Push as _, assistant, user, work};
+use crate::values::{Push as _, assistant, taking, user, work};
 
 /// Two processes.
 struct Two {
@@ -36,12 +36,6 @@ impl Two {
 fn waiting(content: &str, keeper: Keeper, ts: u64) -> QueuedMessage {
     let (id, kind) = (user("").id, QueuedKind::Steer);
     QueuedMessage { id, kind, content: content.to_owned(), ts, meta: None, keeper }
-}
-
-/// The row that takes a message in.
-fn taking(message: &QueuedMessage) -> TranscriptMessage {
-    let meta = serde_json::json!({"queuedIds": [message.id]}).as_object().unwrap().clone();
-    TranscriptMessage { meta: Some(meta.into()), id: message.id, ..user(&message.content) }
 }
 
 #[test]

@@ -19,5 +19,6 @@ mod session_conformance;
 mod session_faults;
 mod side_files;
 mod subjects;
+mod taken;
 #[path = "../../../session/tests/it/values.rs"]
 mod values;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::server::{block_on, connect, database, open, server};
 
 /// The steps of the tables, as a new database gets them.
-pub(crate) const STEPS: [&str; 9] = [
+pub(crate) const STEPS: [&str; 10] = [
     include_str!("../../src/schema/1.sql"),
     include_str!("../../src/schema/2.sql"),
     include_str!("../../src/schema/3.sql"),
@@ -15,6 +15,7 @@ pub(crate) const STEPS: [&str; 9] = [
     include_str!("../../src/schema/7.sql"),
     include_str!("../../src/schema/8.sql"),
     include_str!("../../src/schema/9.sql"),
+    include_str!("../../src/schema/10.sql"),
 ];
 /// The first format with parts of logs in the object storage.
 const PARTS: usize = 8;
