@@ -30,6 +30,9 @@ const FORMAT: i32 = STEPS.len() as i32;
 /// there once in a database.
 const LOCK: i64 = 0x4d79_436c;
 
+/// Begins a change of the tables. They may be large, so it has no time limit, whatever an administrator has set.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0";
+
 /// Creates the tables, or brings them to the newest format.
 pub(crate) async fn prepare(pool: &Arc<Pool>) -> Result<(), StoreError> {
     let attempts = pool.attempts();
@@ -71,12 +74,11 @@ async fn attempt(pool: &Arc<Pool>) -> Result<i32, Failure> {
         return Err(no_tenant(pool, &client).await?);
     }
     if found < FORMAT {
-        answer(client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")).await?;
+        answer(client.batch_execute(BEGIN)).await?;
         let lock = format!("SELECT pg_advisory_xact_lock({LOCK})");
         answer(client.batch_execute(&lock)).await?;
         found = format_of(&client).await?;
         for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
-            // Tables may be large, so a step has no time limit.
             client.batch_execute(step).await.map_err(of_step)?;
         }
         if found < FORMAT {

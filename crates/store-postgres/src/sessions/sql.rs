@@ -23,11 +23,11 @@ pub(super) const RELEASE: &str = "
     )
     UPDATE myclaw.session SET lease_until = '-infinity', owner = NULL
     WHERE id = $1 AND epoch = $2 AND NOT EXISTS (SELECT FROM gone)";
-/// Makes the leases of sessions end in `$3` milliseconds.
+/// Makes the leases of sessions end in `$3` milliseconds, but for those that were given back while this waited.
 pub(super) const RENEW: &str = "
     UPDATE myclaw.session SET lease_until = clock_timestamp() + $3 * interval '1 millisecond'
     FROM unnest($1::bigint[], $2::bigint[]) AS mine (id, epoch)
-    WHERE session.id = mine.id AND session.epoch = mine.epoch";
+    WHERE session.id = mine.id AND session.epoch = mine.epoch AND lease_until > '-infinity'";
 
 /// Appends entries to session `$1` under epoch `$2`, behind `$3` of them. They take the messages `$10` out of the inbox, unless
 /// the log has one of `$11`, which wait elsewhere. `$12` says that a turn begins, and `$13` for how many milliseconds the owner
