@@ -121,6 +121,8 @@ impl<'s> Scene<'s> {
                 let key = format!("key-{number}");
                 config["provider"]["authProfiles"] = json!([{"id": "primary", "apiKey": key}]);
                 config["channels"] = chats.config();
+                // No message is dropped, which would be reported rather than answered: some wait for longer than a pause.
+                config["messages"]["queue"]["cap"] = json!(1_000);
             });
             machine
         };
