@@ -83,3 +83,33 @@ fn migrated_and_new_databases_have_the_same_tables() {
         assert!(connect(&new).await.query_one(sql, &[]).await.unwrap().get::<_, bool>(0));
     });
 }
+
+#[test]
+fn limits_that_an_administrator_has_set_stop_no_migration() {
+    let Some(server) = server() else { return };
+    block_on(async {
+        let url = database(server).await;
+        let client = connect(&url).await;
+        for step in &STEPS[..3] {
+            client.batch_execute(step).await.unwrap();
+        }
+        // The next step makes an index of all messages.
+        let fill = "
+            UPDATE myclaw.format SET number = 3;
+            INSERT INTO myclaw.partition (name) VALUES ('main');
+            INSERT INTO myclaw.session (partition, key) SELECT id, 'k' FROM myclaw.partition;
+            INSERT INTO myclaw.entry (session, seq, kind, body)
+                SELECT session.id, number, 'message', repeat(md5(number::text), 20)
+                FROM myclaw.session, generate_series(1, 10000) AS number;
+            DO $$ BEGIN
+                EXECUTE format('ALTER DATABASE %I SET statement_timeout = 200', current_database());
+                EXECUTE format('ALTER DATABASE %I SET lock_timeout = 100', current_database());
+                EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable', current_database());
+            END $$";
+        client.batch_execute(fill).await.unwrap();
+        open(&url).await;
+        let number: i32 =
+            client.query_one("SELECT number FROM myclaw.format", &[]).await.unwrap().get(0);
+        assert_eq!(usize::try_from(number).unwrap(), STEPS.len());
+    });
+}

@@ -7,10 +7,11 @@ use myclaw_session::{
     Catalog as _, Keeper, LockWait, MetaPatch, QueuedKind, QueuedMessage, SessionKey,
     Sessions as _, TranscriptMessage,
 };
+use myclaw_store_postgres::Options;
 
 use crate::proxy::{Cut, Proxy};
 use crate::server::{block_on, connect, database, server};
-use crate::subjects::open;
+use crate::subjects::{open, open_with};
 use crate::values::{Push as _, assistant, user, work};
 
 #[test]
@@ -175,4 +176,43 @@ fn a_message_that_the_log_has_taken_does_not_wait_again() {
     let other = SessionKey::for_cli("main", "other");
     sessions.inbox(&other).push(&waiting).unwrap();
     assert_eq!(sessions.inbox(&other).pending().unwrap().len(), 1);
+}
+
+#[test]
+fn a_renewal_that_waits_gives_nobody_a_session_that_was_released_meanwhile() {
+    let Some(server) = server() else { return };
+    let url = block_on(database(server));
+    let home = tempfile::tempdir().unwrap();
+    // Long, so that nothing ends by itself; the first renewal comes after a third of it.
+    let options = Options { lease: Duration::from_secs(9), ..Options::default() };
+    let sessions = open_with(&url, home.path(), &options);
+    let other = SessionKey::for_cli("main", "other");
+    let [_other, released] = [&other, &work()].map(|key| {
+        let mut log = sessions.open(key, LockWait::Fail).unwrap();
+        log.push(&[user("q").into()]).unwrap();
+        log
+    });
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
+    let (asking, locking) = runtime.block_on(async { (connect(&url).await, connect(&url).await) });
+    let count = |sql: &str| -> i64 { runtime.block_on(asking.query_one(sql, &[])).unwrap().get(0) };
+    let until = |is_so: &dyn Fn() -> bool| {
+        while !is_so() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let lock = "BEGIN; SELECT FROM myclaw.session WHERE key LIKE '%other' FOR UPDATE";
+    runtime.block_on(locking.batch_execute(lock)).unwrap();
+    let all = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let renewals = format!("{all} AND query LIKE '%AS mine (id, epoch)%'");
+    until(&|| count(&renewals) == 1);
+    std::thread::scope(|scope| {
+        let releasing = scope.spawn(|| drop(released));
+        // It waits too if the renewal came to its row first.
+        until(&|| releasing.is_finished() || count(all) == 2);
+        runtime.block_on(locking.batch_execute("COMMIT")).unwrap();
+    });
+    until(&|| count(&renewals) == 0);
+    assert_eq!(count("SELECT count(*) FROM myclaw.session WHERE lease_until = '-infinity'"), 1);
+    assert!(!open(&url, home.path()).is_in_use(&work()).unwrap());
 }
