@@ -3,12 +3,14 @@
 mod clock;
 mod sentence;
 
+use std::collections::BTreeSet;
+
 use jiff::civil::{Date, Time, Weekday};
 use jiff::{Span, Zoned};
 
 use crate::zone::{instant, milliseconds};
 use crate::{Schedule, ScheduleError, zone_named};
-use clock::{DEFAULT, Part, time};
+use clock::{DEFAULT, Part, time, times};
 use sentence::{Sentence, Unit};
 
 /// Days of the week.
@@ -359,11 +361,20 @@ impl Reader<'_> {
         Some(Schedule::Every { every_ms: total as u64, anchor_ms })
     }
 
-    /// A time of day on the days of the last three fields of a cron expression.
+    /// One or more times of day on the days of the last three fields of a cron expression.
     fn cron(&self, words: &mut Sentence, days: &str, part: Option<Part>) -> Option<Schedule> {
         let part = part.or_else(|| Part::of_day(words));
-        let time = time(words, part).unwrap_or(part.map_or(DEFAULT, Part::usual));
-        let expr = format!("{} {} {days}", time.minute(), time.hour());
+        let times = times(words, part)?;
+        let usual = part.map_or(DEFAULT, Part::usual);
+        let minute = times.first().unwrap_or(&usual).minute();
+        // One expression has all hours with all minutes.
+        times.iter().all(|time| time.minute() == minute).then_some(())?;
+        let hours: BTreeSet<i8> = match times.is_empty() {
+            true => [usual.hour()].into(),
+            false => times.iter().map(|time| time.hour()).collect(),
+        };
+        let hours: Vec<String> = hours.iter().map(i8::to_string).collect();
+        let expr = format!("{minute} {} {days}", hours.join(","));
         Some(Schedule::Cron { expr, tz: self.tz.to_owned() })
     }
 }

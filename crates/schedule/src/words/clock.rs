@@ -7,6 +7,9 @@ use super::sentence::Sentence;
 /// The time of a day without one.
 pub(super) const DEFAULT: Time = Time::constant(9, 0, 0, 0);
 
+/// Ends of words that say which half of the day is meant.
+const HALVES: [&str; 8] = ["am", "a.m.", "pm", "p.m.", "morning", "afternoon", "evening", "night"];
+
 /// A part of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
@@ -68,6 +71,28 @@ pub(super) fn time(words: &mut Sentence, part: Option<Part>) -> Option<Time> {
         words.back_to(begin);
     }
     read
+}
+
+/// Several times with `and` or a comma between them: `9 and 17`, `9am, 1pm and 5pm`. Empty if there is none; `None` if only some
+/// of them say which half of the day is meant.
+pub(super) fn times(words: &mut Sentence, part: Option<Part>) -> Option<Vec<Time>> {
+    let (mut times, mut halves) = (Vec::new(), Vec::new());
+    loop {
+        let begin = words.position();
+        if !times.is_empty() {
+            words.take("and");
+        }
+        let Some(time) = time(words, part) else {
+            words.back_to(begin);
+            break;
+        };
+        let names_half = |word: &String| HALVES.iter().any(|half| word.ends_with(half));
+        halves.push((words.since(begin).iter().any(names_half), time.hour()));
+        times.push(time);
+    }
+    let names_some = halves.iter().any(|(names, _)| *names);
+    let is_clear = |(names, hour): &(bool, i8)| *names || !(1..=12).contains(hour);
+    (!names_some || times.len() == 1 || halves.iter().all(is_clear)).then_some(times)
 }
 
 #[derive(Clone, Copy)]

@@ -55,6 +55,20 @@ impl Unit {
         })
     }
 
+    /// So many hundredths of it in seconds, if they are a whole number and more than none.
+    fn hundredths(self, count: i64) -> Option<i64> {
+        let seconds = match self {
+            Self::Second => 1,
+            Self::Minute => 60,
+            Self::Hour => 3_600,
+            Self::Day => 86_400,
+            Self::Week => 604_800,
+            Self::Month => return None,
+        };
+        let hundredths = count.checked_mul(seconds)?;
+        (hundredths > 0 && hundredths % 100 == 0).then_some(hundredths / 100)
+    }
+
     pub(super) fn times(self, count: i64) -> Option<Span> {
         let span = Span::new();
         match self {
@@ -90,6 +104,11 @@ impl Sentence {
 
     pub(super) fn back_to(&mut self, position: usize) {
         self.at = position;
+    }
+
+    /// The words from a position to the next one.
+    pub(super) fn since(&self, position: usize) -> &[String] {
+        self.words.get(position..self.at).unwrap_or_default()
     }
 
     pub(super) fn peek(&self) -> Option<&str> {
@@ -129,13 +148,20 @@ impl Sentence {
         Some(number)
     }
 
-    /// A number and its unit: `20 minutes`, `an hour`, `2h`, `half an hour`; a unit alone counts once.
+    /// A number and its unit: `20 minutes`, `an hour`, `2h`, `half an hour`, `1.5 hours`; a unit alone counts once.
     pub(super) fn counted(&mut self) -> Option<(i64, Unit)> {
         if self.take("half") {
             self.take_any(&["a", "an"]);
             return self.take("hour").then_some((30, Unit::Minute));
         }
         let begin = self.at;
+        if self.take_all(&["a", "quarter", "of", "an", "hour"]) {
+            return Some((15, Unit::Minute));
+        }
+        if let Some(seconds) = self.hundredths().and_then(|(count, unit)| unit.hundredths(count)) {
+            return Some((seconds, Unit::Second));
+        }
+        self.at = begin;
         if let Some(word) = self.peek() {
             let digits = word.bytes().take_while(u8::is_ascii_digit).count();
             if let (Some(count), Some(unit)) = (whole(&word[..digits]), Unit::of(&word[digits..])) {
@@ -154,6 +180,34 @@ impl Sentence {
                 None
             }
         }
+    }
+
+    /// A number that is not whole, in hundredths, and its unit: `1.5 hours`, `2.25h`, `two and a half days`.
+    fn hundredths(&mut self) -> Option<(i64, Unit)> {
+        let word = self.peek()?;
+        let number = word.trim_end_matches(|end: char| end.is_ascii_alphabetic());
+        let unit = Unit::of(&word[number.len()..]);
+        let hundredths = match number.split_once('.') {
+            Some((before, after)) if (1..=2).contains(&after.len()) => {
+                let number = whole(before)?.checked_mul(100)? + whole(&format!("{after:0<2}"))?;
+                self.skip();
+                number
+            }
+            Some(_) => return None,
+            None => {
+                let number = self.number()?.checked_mul(100)?;
+                self.take_all(&["and", "a", "half"]).then_some(number + 50)?
+            }
+        };
+        let unit = match unit {
+            Some(unit) => unit,
+            None => {
+                let unit = self.peek().and_then(Unit::of)?;
+                self.skip();
+                unit
+            }
+        };
+        Some((hundredths, unit))
     }
 
     pub(super) fn span(&mut self) -> Option<Span> {
