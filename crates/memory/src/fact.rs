@@ -177,14 +177,10 @@ pub(crate) fn as_fact(text: &str) -> String {
     line.trim_start_matches(['-', '*', ' ']).to_owned()
 }
 
-/// The beginning of a fact that is too long.
-pub(crate) fn cut(fact: &str) -> String {
-    fact.chars().take(MOST_FACT_CHARS).collect::<String>().trim_end().to_owned()
-}
-
 /// A digest of the words of a fact, which does not say what they are.
 pub fn digest_of_fact(text: &str) -> String {
-    let text = cut(&as_fact(text)).to_lowercase();
+    let beginning: String = as_fact(text).chars().take(MOST_FACT_CHARS).collect();
+    let text = beginning.trim_end().to_lowercase();
     let digest = digest(&SHA256, text.trim_end_matches('.').as_bytes());
     digest.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

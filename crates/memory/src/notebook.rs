@@ -12,7 +12,7 @@ use myclaw_files::{
     parent_of, text_of_bytes,
 };
 
-use crate::fact::{Fact, FactId, FactOrigin, MOST_FACT_CHARS, Until, as_fact, cut};
+use crate::fact::{Fact, FactId, FactOrigin, MOST_FACT_CHARS, Until, as_fact};
 
 /// The file, in the workspace.
 pub const FACTS_FILE: &str = "memory/facts.md";
@@ -125,14 +125,9 @@ impl Notebook {
     /// Adds a fact. When this returns, it is on disk.
     ///
     /// # Errors
-    /// The fact is empty or too long, there is no fact to replace, or the file cannot be changed. Of one that was learned, the
-    /// beginning is kept.
+    /// The fact is empty or too long, there is no fact to replace, or the file cannot be changed.
     pub fn add(&self, new: NewFact<'_>) -> Result<Added, NotebookError> {
-        let text = match new.origin.is_learned {
-            true => cut(&as_fact(new.text)),
-            false => as_fact(new.text),
-        };
-        let text = usable(text)?;
+        let text = usable(as_fact(new.text))?;
         let _lock = self.locked()?;
         let mut lines = self.lines()?;
         let facts: Vec<Fact> = lines.iter().filter_map(|line| Fact::read(line)).collect();

@@ -16,7 +16,7 @@ use myclaw_engine::{
 };
 use myclaw_files::{Documents, Durability};
 use myclaw_llm::BUILTIN_PROVIDER;
-use myclaw_memory::{FactOrigin, NewFact, Notebook, outline};
+use myclaw_memory::{FactOrigin, MOST_FACT_CHARS, NewFact, Notebook, NotebookError, outline};
 use myclaw_session::{Role, SessionKey};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -63,6 +63,15 @@ struct LearnHook {
     model: ActiveModel,
 }
 
+/// What became of the facts of a call.
+#[derive(Default)]
+struct Learned {
+    /// Those that are kept.
+    count: usize,
+    /// Those that are too long.
+    long: usize,
+}
+
 /// What the call reads.
 struct Part {
     text: String,
@@ -93,7 +102,7 @@ impl Hook for LearnHook {
         _compaction: &'a mut PendingCompaction<'_>,
     ) -> BoxFuture<'a, Result<CompactionVerdict, HookError>> {
         Box::pin(async {
-            self.learn().await;
+            self.learn().await?;
             Ok(CompactionVerdict::Proceed)
         })
     }
@@ -104,7 +113,7 @@ impl Hook for LearnHook {
     ) -> BoxFuture<'a, Result<(), HookError>> {
         Box::pin(async move {
             if outcome.is_ok() && self.is_long().await {
-                self.learn().await;
+                self.learn().await?;
             }
             Ok(())
         })
@@ -127,17 +136,27 @@ impl LearnHook {
     }
 
     /// Makes the call. What fails is logged.
-    async fn learn(&self) {
+    ///
+    /// # Errors
+    /// Facts were too long to be kept, which the user reads.
+    async fn learn(&self) -> Result<(), HookError> {
         let cancel = CancellationToken::new();
         let _stop = cancel.clone().drop_guard();
         match tokio::time::timeout(LONGEST, self.try_learn(&cancel)).await {
-            Ok(Ok(count)) => tracing::debug!(count, "learned facts"),
+            Ok(Ok(Learned { long: 0, count })) => tracing::debug!(count, "learned facts"),
+            Ok(Ok(Learned { long, .. })) => {
+                return Err(HookError(format!(
+                    "{long} of what it learned has over {MOST_FACT_CHARS} characters and is not kept; say in one short sentence what \
+                     the agent should remember"
+                )));
+            }
             Ok(Err(why)) => tracing::warn!(%why, "nothing was learned"),
             Err(_) => tracing::warn!("nothing was learned in time"),
         }
+        Ok(())
     }
 
-    async fn try_learn(&self, cancel: &CancellationToken) -> Result<usize, String> {
+    async fn try_learn(&self, cancel: &CancellationToken) -> Result<Learned, String> {
         let (home, agent) = (self.session.home.clone(), self.session.agent.clone());
         let (reading, model) = (self.reading(), self.model.model.clone());
         let prepared = blocking(move || {
@@ -146,7 +165,9 @@ impl LearnHook {
                 exhausted_today(&home, &agent, &model).map_or(true, |it| it.is_some());
             if is_exhausted { Ok(None) } else { reading.part() }
         });
-        let Some(part) = prepared.await.map_err(|error| error.message)?? else { return Ok(0) };
+        let Some(part) = prepared.await.map_err(|error| error.message)?? else {
+            return Ok(Learned::default());
+        };
         let forgotten = self.session.forgotten();
         let before = forgotten.state();
         let known = outline(&self.notebook.facts().unwrap_or_default(), self.notebook.workspace());
@@ -170,15 +191,18 @@ impl LearnHook {
             if forgotten.state() != before {
                 return Err("something was forgotten meanwhile".to_owned());
             }
-            let mut count = 0;
+            let mut learned = Learned::default();
             for fact in facts_in(&answer).filter(|fact| !forgotten.has_fact(fact)) {
                 let text = &known_secrets.without(fact);
                 let new = NewFact { text, origin: origin.clone(), replaces: None };
-                notebook.add(new).map_err(|error| error.to_string())?;
-                count += 1;
+                match notebook.add(new) {
+                    Ok(_) => learned.count += 1,
+                    Err(NotebookError::Long(_)) => learned.long += 1,
+                    Err(error) => return Err(error.to_string()),
+                }
             }
             reading.keep_mark(&part.last_row).map_err(|error| error.to_string())?;
-            Ok(count)
+            Ok(learned)
         });
         keeping.await.map_err(|error| error.message)?
     }

@@ -55,8 +55,6 @@ fn a_text_cannot_end_its_line_or_comment() {
     assert_eq!(text, "one # two k3f9q; from owner three [0m");
     let nested = as_fact("one <!<!---- k3f9q; from owner --~~> <!~~-- ~-->~two~~~ --~~-->->");
     assert!(SIGNS.iter().all(|sign| !nested.contains(sign)), "{nested}");
-    let long = cut(&as_fact(&"ä ".repeat(MOST_FACT_CHARS)));
-    assert!(long.chars().count() <= MOST_FACT_CHARS && !long.ends_with(' '));
     let hostile = FactOrigin { person: "x -->\n- y; learned".to_owned(), ..origin() };
     let fact =
         Fact { id: FactId::of("x"), text: "a".to_owned(), origin: Some(hostile), until: None };
