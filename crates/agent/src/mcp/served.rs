@@ -103,6 +103,7 @@ impl SessionConfig {
             SESSION_READ => self.read_session(&read(tool, arguments)?)?,
             MEMORY_SEARCH => {
                 let MemorySearch { query, limit } = read(tool, arguments)?;
+                let limit = limit.map(|limit| limit.clamp(1, MOST));
                 let hits = self.search_memory(&query, limit, SessionsOf::Owner)?;
                 let entries: Vec<&str> =
                     hits.entries.iter().map(|(text, _)| text.trim_end()).collect();

@@ -21,7 +21,12 @@ pub(crate) struct BoundsArgs {
     pub(crate) max_cost: Option<f64>,
 }
 
-/// A number of calls that is not zero.
+/// How many are shown at most.
+pub(crate) fn most_shown(text: &str) -> Result<usize, String> {
+    usize::try_from(at_least_one(text)?.get()).map_err(|error| error.to_string())
+}
+
+/// A number that is not zero.
 pub(crate) fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
     text.parse().map_err(|_| format!("give a whole number from 1 to {}", u32::MAX))
 }

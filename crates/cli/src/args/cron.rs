@@ -75,7 +75,7 @@ pub(crate) struct RunsArgs {
     #[command(flatten)]
     pub(crate) which: WhichJob,
     /// Most lines
-    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "COUNT", default_value = "20", value_parser = super::bounds::most_shown)]
     pub(crate) limit: usize,
 }
 

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use myclaw_agent::SessionOptions;
 
+use super::bounds::most_shown;
 use super::help;
 
 /// Arguments of `memory`.
@@ -48,7 +49,7 @@ pub(crate) enum MemoryCommand {
         #[arg(required = true)]
         query: Vec<String>,
         /// Most passages
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = most_shown)]
         limit: Option<usize>,
         /// Also sessions in which other people write
         #[arg(long)]

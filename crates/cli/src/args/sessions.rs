@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use myclaw_front::args::{Age, CompactArgs, ExportFormat, UndoArgs, WhichSessions};
 use myclaw_import::ImportFormat;
 
+use super::bounds::most_shown;
 use super::help;
 
 /// Arguments of `sessions`.
@@ -29,7 +30,7 @@ pub(crate) enum SessionsCommand {
         #[arg(long, value_name = "TEXT")]
         search: Option<String>,
         /// Only the N latest
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = most_shown)]
         limit: Option<usize>,
         /// Print JSON, one session per line
         #[arg(long)]
@@ -75,7 +76,7 @@ pub(crate) enum SessionsCommand {
         #[command(flatten)]
         which: WhichSessions,
         /// Print at most N messages
-        #[arg(long, value_name = "N", default_value_t = 50)]
+        #[arg(long, value_name = "N", default_value = "50", value_parser = most_shown)]
         limit: usize,
         /// Print JSON, one message per line
         #[arg(long)]
@@ -93,7 +94,7 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
         /// Only the last N messages
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = most_shown)]
         last: Option<usize>,
     },
     /// Begin a session that continues another one after a given message

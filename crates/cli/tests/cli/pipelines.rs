@@ -98,13 +98,18 @@ fn options_that_cannot_be_used_are_refused_before_anything_is_sent() {
 #[test]
 fn a_number_that_an_option_cannot_have_gets_the_message_of_the_option() {
     let home = TempHome::new();
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 6] = [
         (
             &["sessions", "list", "--limit", "-5"],
-            "'-5' for '--limit <N>': give a whole number, 0 or more",
+            "'-5' for '--limit <N>': give a whole number from 1",
         ),
-        (&["memory", "search", "x", "--limit", "1.5"], "give a whole number, 0 or more"),
-        (&["cron", "runs", "x", "--limit", "99999999999999999999"], "the number is too large"),
+        (&["memory", "search", "x", "--limit", "1.5"], "give a whole number from 1"),
+        (&["cron", "runs", "x", "--limit", "99999999999999999999"], "a whole number from 1 to 42"),
+        (
+            &["mcp", "logs", "x", "--lines", "-5"],
+            "'-5' for '--lines <COUNT>': give a whole number, 0 or more",
+        ),
+        (&["mcp", "logs", "x", "--lines", "99999999999999999999"], "the number is too large"),
         (&["host", "--containers", "-1"], "-1 is not in 1..=65535"),
     ];
     for (arguments, said) in cases {

@@ -252,6 +252,22 @@ fn what_is_too_long_for_a_fact_is_refused_and_not_cut() {
 }
 
 #[test]
+fn a_limit_of_nothing_is_refused() {
+    let home = TempHome::new();
+    for line in [
+        ["memory", "search", "tea", "--limit", "0"],
+        ["sessions", "list", "--json", "--limit", "0"],
+        ["sessions", "search", "tea", "--limit", "0"],
+        ["sessions", "show", "main", "--last", "0"],
+        ["cron", "runs", "job", "--limit", "0"],
+    ] {
+        let refused = run(&home, &line);
+        refused.assert_code(2);
+        assert!(refused.stderr().contains("give a whole number from 1"), "{}", refused.stderr());
+    }
+}
+
+#[test]
 fn sessions_and_notes_are_searched_together() {
     let (_server, home) = always("Mrs Weber repairs it on Tuesday.");
     home.write_in_workspace("memory/a.md", "the boiler was bought in 2019\n");
@@ -395,4 +411,18 @@ fn a_long_session_is_learned_from_and_a_failure_hurts_nothing() {
         assert!(!learning_calls(&server).is_empty());
         assert_eq!(facts(&home).contains("kumquat"), answer.is_some());
     }
+}
+
+#[test]
+fn what_was_learned_and_is_too_long_is_left_out_with_a_notice() {
+    let answer = format!("- Owns {}\n- Owns a kumquat tree.", "a pear tree and ".repeat(40));
+    let (_server, home) = learning(Some(Box::leak(answer.into_boxed_str())));
+    let mut said = String::new();
+    for turn in 0..22 {
+        let output = run(&home, &["run", "--session", "long", &format!("question {turn}")]);
+        output.assert_code(0);
+        said.push_str(&output.stderr());
+    }
+    assert!(said.contains("1 of what it learned has over 400 characters"), "{said}");
+    assert!(facts(&home).contains("kumquat") && !facts(&home).contains("pear"), "{}", facts(&home));
 }
