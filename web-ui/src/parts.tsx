@@ -365,6 +365,7 @@ export function Ask({ question, onAnswer }: AskProps) {
         <p class="muted">This cannot be allowed for good.</p>
       )}
       {error && <p class="error">{error}</p>}
+      {question.toolName === "update_plan" && <Steps question={question} isSent={isSent} onAnswer={answer} />}
       {question.wants ? (
         <Words wants={question.wants} isSent={isSent} onAnswer={answer} />
       ) : (
@@ -384,6 +385,25 @@ export function Ask({ question, onAnswer }: AskProps) {
         </div>
       )}
     </section>
+  );
+}
+
+/** Other steps in the place of those of a plan. */
+function Steps({ question, isSent, onAnswer }: { question: Question; isSent: boolean; onAnswer: (answer: Answer) => void }) {
+  const shown = question.shown.find((fact) => fact.label === "steps")?.text ?? "";
+  const [steps, setSteps] = useState(shown.replace(/^\[.\] /gm, ""));
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        onAnswer({ answer: "instead", words: steps });
+      }}
+    >
+      <textarea aria-label="Steps of the plan, one in each line" rows={4} required value={steps} onInput={(event) => setSteps(event.currentTarget.value)} />
+      <button type="submit" disabled={isSent || !steps.trim()}>
+        Approve with these steps
+      </button>
+    </form>
   );
 }
 

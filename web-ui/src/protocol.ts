@@ -93,7 +93,7 @@ export interface Fact {
 export type Scope = "call" | "path" | "directory";
 
 export interface Answer {
-  answer: "once" | "always" | "no" | "words" | "cancel";
+  answer: "once" | "always" | "no" | "words" | "cancel" | "instead";
   scope?: Scope;
   reason?: string;
   words?: string;

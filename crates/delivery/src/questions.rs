@@ -41,13 +41,15 @@ pub enum Answer {
     Words,
     /// The question is closed without an answer.
     Cancel,
+    /// Of a plan: these steps are the plan. Of a command: no, and the agent reads which one it should ask about.
+    Instead,
 }
 
 impl Answer {
     /// Whether it is one to a question, which wants words or not.
     fn fits(self, wants_words: bool) -> bool {
         match self {
-            Self::Once | Self::Always => !wants_words,
+            Self::Once | Self::Always | Self::Instead => !wants_words,
             Self::Words => wants_words,
             Self::No | Self::Cancel => true,
         }
@@ -65,7 +67,7 @@ pub struct FullAnswer {
     /// Why not, for the model.
     #[serde(default)]
     pub reason: Option<String>,
-    /// The words that the question wants; none if they are left out.
+    /// The words that the question wants, or what stands in the place of a plan or command; none if they are left out.
     #[serde(default)]
     pub words: Option<String>,
 }
@@ -88,13 +90,30 @@ impl From<WrittenAnswer> for FullAnswer {
                 Answer::Words
             }
             WrittenAnswer::Cancel => Answer::Cancel,
-            // Who may answer questions may not run what they like: the agent asks about that command.
-            WrittenAnswer::Instead(command) => {
-                reason = Some(run_instead(&command));
-                Answer::No
+            WrittenAnswer::Instead(other) => {
+                words = Some(other);
+                Answer::Instead
             }
         };
         Self { answer, scope, reason, words }
+    }
+}
+
+impl FullAnswer {
+    /// What it means for a question.
+    pub(crate) fn to(self, question: &approvals::Question) -> Self {
+        if self.answer != Answer::Instead || question.is_plan() {
+            return self;
+        }
+        // Who may answer questions may not run what they like: the agent asks about that command.
+        let reason = self.words.as_deref().map(run_instead);
+        Self { answer: Answer::No, scope: None, reason, words: None }
+    }
+
+    /// Whether it says what it has to say.
+    fn is_whole(&self) -> bool {
+        let has_words = self.words.as_ref().is_some_and(|words| !words.trim().is_empty());
+        self.answer != Answer::Instead || has_words
     }
 }
 
@@ -237,19 +256,27 @@ impl Questions {
         self.open.lock().get(id).map(|open| open.question.clone())
     }
 
-    /// Answers a question, which it gives back. `by` says who answers.
+    /// Answers a question, which it gives back with what the answer means. `by` says who answers.
     ///
     /// # Errors
     /// There is no such question, or it does not offer this answer.
-    pub fn answer(&self, id: &str, given: FullAnswer, by: String) -> Result<Question, AnswerError> {
+    pub fn answer(
+        &self,
+        id: &str,
+        given: FullAnswer,
+        by: String,
+    ) -> Result<(Question, Answer), AnswerError> {
         let mut open = self.open.lock();
         let question = &open.get(id).ok_or(AnswerError::NoQuestion)?.question;
         let is_offered = given.answer != Answer::Always || question.shown.offers(given.scope);
-        if !is_offered || !given.answer.fits(question.shown.wants.is_some()) {
+        let fits = given.answer.fits(question.shown.wants.is_some()) && given.is_whole();
+        if !is_offered || !fits {
             return Err(AnswerError::NotOffered);
         }
+        let given = given.to(&question.shown);
         let Open { question, answered } = open.remove(id).ok_or(AnswerError::NoQuestion)?;
-        answered.send((given, by)).map(|()| question).map_err(|_| AnswerError::NoQuestion)
+        let meant = (question, given.answer);
+        answered.send((given, by)).map(|()| meant).map_err(|_| AnswerError::NoQuestion)
     }
 
     fn question(&self, request: &ApprovalRequest) -> Question {
@@ -312,6 +339,9 @@ impl Waiting<'_> {
             Answer::No => denied(&approvals::refusal(given.reason.as_deref())),
             Answer::Words => Approval::Said { words: given.words.clone().unwrap_or_default() },
             Answer::Cancel => Approval::Cancelled,
+            Answer::Instead => {
+                Approval::Instead { command: given.words.clone().unwrap_or_default() }
+            }
         }
     }
 }

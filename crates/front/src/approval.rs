@@ -221,9 +221,9 @@ pub fn asking(question: &Question) -> String {
         format!(", {key} for {}", escape(scope.covers()))
     };
     let always: String = question.always.iter().map(words).collect();
-    let instead = match question.shown.first().map(|fact| &*fact.label) {
-        Some("command") => ", !COMMAND in its place",
-        Some("plan") => ", !STEP; STEP in its place",
+    let instead = match question {
+        command if command.has_command() => ", !COMMAND in its place",
+        plan if plan.is_plan() => ", !STEP; STEP in its place",
         _ => "",
     };
     format!("(v)iew it all, (o)nce{always}{instead}, or (n)o?")

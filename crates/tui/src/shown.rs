@@ -175,6 +175,7 @@ impl Shown {
                 Style::Dim,
                 match event["decision"].as_str() {
                     Some("denied") => format!("not approved: {}", first_line(&text("reason"))),
+                    Some("instead") => "approved: what was written in its place".to_owned(),
                     decision => format!("approved: {}", decision.unwrap_or("once")),
                 },
             ),

@@ -16,13 +16,15 @@ impl SessionApprover {
         loop {
             tokio::time::sleep(INTERVAL).await;
             let (session, id) = (request.session.to_string(), request.call.tool_call_id.clone());
-            let looked = self.on_disk(move |store| store.waiting(&session, &id)).await;
+            let (of, call) = (session.clone(), id.clone());
+            let looked = self.on_disk(move |store| store.waiting(&of, &call)).await;
             // A failure to read is logged once; after that no answer of others is looked for.
             let Some(waiting) = report(looked) else { return std::future::pending().await };
-            let answer = waiting.and_then(|waiting| waiting.answer);
-            if let Some(approval) = answer.and_then(|answer| approval(request, &answer)) {
+            let Some(answer) = waiting.and_then(|waiting| waiting.answer) else { continue };
+            if let Some(approval) = approval(request, &answer) {
                 return approval;
             }
+            report(self.on_disk(move |store| store.reject(&session, &id)).await);
         }
     }
 }
@@ -30,12 +32,14 @@ impl SessionApprover {
 /// What an answer in words means; `None` if the question does not take it.
 fn approval(request: &ApprovalRequest, answer: &str) -> Option<Approval> {
     let denied = |reason: Option<&str>| Approval::Denied { reason: refusal(reason) };
-    Some(match Question::from(request).read(answer)? {
+    let question = Question::from(request);
+    Some(match question.read(answer)? {
         WrittenAnswer::Once => Approval::Once,
         WrittenAnswer::Always(scope) => request.always(scope)?,
         WrittenAnswer::No(reason) => denied(reason.as_deref()),
         WrittenAnswer::Said(words) => Approval::Said { words },
         WrittenAnswer::Cancel => Approval::Cancelled,
+        WrittenAnswer::Instead(command) if question.is_plan() => Approval::Instead { command },
         WrittenAnswer::Instead(command) => denied(Some(&run_instead(&command))),
     })
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::words::{CANCEL, DECLINE, NO_WORDS, read_words};
 use super::{WrittenAnswer, read_answer};
+use crate::plan::NAME as PLAN_TOOL;
 
 /// What the model reads after a no.
 const REFUSED: &str = "the user said no";
@@ -59,6 +60,20 @@ impl From<&ApprovalRequest> for Question {
 }
 
 impl Question {
+    /// Whether it proposes a plan, whose steps whoever answers may change.
+    pub fn is_plan(&self) -> bool {
+        self.tool_name == PLAN_TOOL && self.is_first("plan")
+    }
+
+    /// Whether it is about a command, in whose place another one may run.
+    pub fn has_command(&self) -> bool {
+        self.is_first("command")
+    }
+
+    fn is_first(&self, label: &str) -> bool {
+        self.shown.first().is_some_and(|fact| fact.label == label)
+    }
+
     /// Whether "always" is offered with this scope, or at all.
     pub fn offers(&self, scope: Option<ScopeKind>) -> bool {
         self.always.iter().any(|offered| scope.is_none_or(|scope| offered.kind() == scope))

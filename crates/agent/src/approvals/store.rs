@@ -314,7 +314,7 @@ impl ApprovalStore {
         })
     }
 
-    /// Gives the answer to a question that some process asks. False if it does not wait any more.
+    /// Gives the answer to a question that some process asks. False if it does not wait any more, or has an answer.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -328,7 +328,20 @@ impl ApprovalStore {
             let mut all = document.waiting.iter_mut();
             let question = all
                 .find(|waiting| waiting.session == session && waiting.tool_call_id == tool_call_id);
-            question.map(|question| question.answer = Some(answer.to_owned())).is_some()
+            let open = question.filter(|question| question.answer.is_none());
+            open.map(|question| question.answer = Some(answer.to_owned())).is_some()
+        })
+    }
+
+    /// Takes back an answer that the question does not take, so that somebody can give another one.
+    pub(super) fn reject(&self, session: &str, tool_call_id: &str) -> Result<(), ApprovalsError> {
+        self.change(|document| {
+            let mut all = document.waiting.iter_mut();
+            let question = all
+                .find(|waiting| waiting.session == session && waiting.tool_call_id == tool_call_id);
+            if let Some(question) = question {
+                question.answer = None;
+            }
         })
     }
 

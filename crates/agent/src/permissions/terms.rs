@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use myclaw_engine::{
     AlwaysScope, ApprovalTerms, BoundFact, CallEffect, CommandLine, PreparedCall, ScopeKind,
-    ShownFact, Target, TargetAccess,
+    ShownFact, Target, TargetAccess, ToolKind,
 };
 use myclaw_files::canonical_or_same;
 use myclaw_policy::{ApprovalDigest, SandboxScope};
@@ -78,6 +78,8 @@ impl Permissions {
                 let targets: Vec<&Target> = call.subject.targets().collect();
                 terms.always = self.file_scopes(fields, &targets);
             }
+            // The next plan is another one.
+            _ if call.declaration.kind == ToolKind::Plan => {}
             effects => {
                 if !effects.iter().any(CallEffect::is_the_owners) {
                     terms.always = vec![self.call_scope(call, fields)];

@@ -11,6 +11,7 @@ mod commands;
 mod editor;
 mod forms;
 mod mcp;
+mod plans;
 mod prompts;
 mod protocol;
 mod schema;

@@ -107,7 +107,10 @@ fn a_person_writes_other_steps_which_are_the_plan_then() {
     let mut terminal = chat(&home);
     ask(&mut terminal, "/plan", "mode plan: ");
     terminal.send_line("plan it");
-    terminal.expect("!STEP; STEP in its place");
+    // The next plan is another one, so nothing is approved for good.
+    terminal.expect_screen(|screen| {
+        screen.contains("!STEP; STEP in its place") && !screen.contains("(a)lways")
+    });
     terminal.expect("your answer, and Enter");
     terminal.send_line("! ;");
     // Nothing is no plan: the model proposes again.
@@ -121,6 +124,21 @@ fn a_person_writes_other_steps_which_are_the_plan_then() {
     assert!(home.workspace().join("made.txt").exists());
     let sent = json!(server.last_request().messages()).to_string();
     assert!(sent.contains("The user changed the plan:\\n[ ] Read it\\n[ ] Change it"), "{sent}");
+    leave(&mut terminal);
+}
+
+#[test]
+fn another_program_of_this_machine_changes_a_plan_with_words() {
+    let (home, server) = home_planning();
+    let mut terminal = chat(&home);
+    ask(&mut terminal, "/plan", "mode plan: ");
+    terminal.send_line("plan it");
+    terminal.expect("!STEP; STEP in its place");
+    terminal.expect("your answer, and Enter");
+    run(&home, &["sessions", "answer", "main", "!Read it; Test it"]).assert_code(0);
+    prompt_after(&mut terminal, "mode auto: ");
+    let sent = json!(server.last_request().messages()).to_string();
+    assert!(sent.contains("The user changed the plan:\\n[ ] Read it\\n[ ] Test it"), "{sent}");
     leave(&mut terminal);
 }
 

@@ -27,7 +27,7 @@ fn notes(bench: &Bench) -> Option<String> {
 }
 
 /// The open question, as soon as there is one.
-fn question(client: &Client) -> Value {
+pub(super) fn question(client: &Client) -> Value {
     let until = std::time::Instant::now() + PATIENCE;
     loop {
         let (status, answer) = client.get("/api/approvals").unwrap();

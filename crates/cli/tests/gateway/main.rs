@@ -44,6 +44,7 @@ mod nodes;
 mod openai;
 mod openai_tools;
 mod pages;
+mod plans;
 mod processes;
 mod reload;
 mod reminders;

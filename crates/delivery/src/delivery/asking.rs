@@ -129,6 +129,7 @@ impl Approver for Asking {
                 Approval::Always(_) => Answer::Always,
                 Approval::Said { .. } => Answer::Words,
                 Approval::Cancelled => Answer::Cancel,
+                Approval::Instead { .. } => Answer::Instead,
                 _ => Answer::No,
             });
             decided
@@ -168,6 +169,7 @@ impl Posted {
             Some(Answer::Always) => "the owner approved it, also from now on.".to_owned(),
             Some(Answer::No) => "the owner said no. Nothing was done.".to_owned(),
             Some(Answer::Words) => "the owner answered it.".to_owned(),
+            Some(Answer::Instead) => "the owner changed the plan.".to_owned(),
             Some(Answer::Cancel) => "the owner closed it. Nothing was done.".to_owned(),
             None if now_ms() >= self.limit.0.saturating_sub(SLACK_MS) => {
                 let seconds = self.limit.1 / 1_000;

@@ -81,9 +81,8 @@ impl Delivery {
         given: FullAnswer,
         by: String,
     ) -> Result<Result<(), AnswerError>, DeliveryError> {
-        let answer = given.answer;
         match self.questions().answer(id, given, by.clone()) {
-            Ok(question) => {
+            Ok((question, answer)) => {
                 self.answered().note(&question, answer, &by).await?;
                 Ok(Ok(()))
             }

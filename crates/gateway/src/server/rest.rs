@@ -297,7 +297,7 @@ impl Server {
             ),
             AnswerError::NotOffered => GatewayError::Unusable(
                 "the question does not offer this answer: its `always` lists the scopes that it offers, and if it has `wants`, \
-                 it is answered with `words`, `no` or `cancel`"
+                 it is answered with `words`, `no` or `cancel`; `instead` needs `words`"
                     .to_owned(),
             ),
         })?;

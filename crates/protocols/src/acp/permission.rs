@@ -19,6 +19,9 @@ use super::requests::Requests;
 const ONCE: &str = "once";
 const ALWAYS: &str = "always";
 const NO: &str = "no";
+/// Those after which a form asks for words.
+const NO_BECAUSE: &str = "no-because";
+const INSTEAD: &str = "instead";
 /// The field of a form that asks for words.
 const WORDS: &str = "answer";
 /// What the model reads if the editor has no forms.
@@ -51,15 +54,68 @@ impl Approver for Permissions {
             };
             let mut options = vec![once];
             options.extend(question.always.iter().enumerate().map(always));
+            let has_forms = self.sessions.abilities().forms;
+            if let Some((text, _)) = replacement(&question).filter(|_| has_forms) {
+                let kind = PermissionOptionKind::AllowOnce;
+                options.push(PermissionOption::new(INSTEAD, text, kind));
+            }
             options.push(PermissionOption::new(NO, "Reject", PermissionOptionKind::RejectOnce));
-            let asked = RequestPermissionRequest::new(session, call, options);
+            if has_forms {
+                let kind = PermissionOptionKind::RejectOnce;
+                options.push(PermissionOption::new(NO_BECAUSE, "Reject, and say why", kind));
+            }
+            let asked = RequestPermissionRequest::new(session.clone(), call.clone(), options);
             let method = CLIENT_METHOD_NAMES.session_request_permission;
-            approval(request, self.requests.ask(method, asked).await)
+            let response: Result<RequestPermissionResponse, String> =
+                self.requests.ask(method, asked).await;
+            match chosen(&response) {
+                Some(NO_BECAUSE) => match self.said(session, call, &question, "Why not").await {
+                    Approval::Said { words } => denied(&refusal(Some(&words))),
+                    // It is a no in any case.
+                    _ => denied(&refusal(None)),
+                },
+                Some(INSTEAD) => {
+                    let label = replacement(&question).map_or("", |(_, label)| label);
+                    match self.said(session, call, &question, label).await {
+                        Approval::Said { words: command } => Approval::Instead { command },
+                        other => other,
+                    }
+                }
+                _ => approval(request, response),
+            }
         })
     }
 }
 
+/// What an option and its form say that change what a call does; `None` if nothing can stand in its place.
+fn replacement(question: &Question) -> Option<(&'static str, &'static str)> {
+    if question.is_plan() {
+        return Some(("Change the steps", "The steps, one in each line or with `;` between them"));
+    }
+    question.has_command().then_some(("Run another command", "The command"))
+}
+
+/// The id of the option that was chosen.
+fn chosen(response: &Result<RequestPermissionResponse, String>) -> Option<&str> {
+    match response.as_ref().map(|response| &response.outcome) {
+        Ok(RequestPermissionOutcome::Selected(selected)) => Some(&selected.option_id.0),
+        _ => None,
+    }
+}
+
 impl Permissions {
+    /// Asks with a form for a text.
+    async fn said(
+        &self,
+        session: SessionId,
+        call: ToolCallUpdate,
+        question: &Question,
+        label: &str,
+    ) -> Approval {
+        let wants = WantedWords { label: label.to_owned(), choices: Vec::new(), without: None };
+        self.words(session, call, question, &wants).await
+    }
+
     /// Asks for words: with a form if the client has some, else with the choices as options.
     async fn words(
         &self,

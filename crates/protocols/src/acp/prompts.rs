@@ -76,6 +76,8 @@ pub(super) fn commands() -> SessionUpdate {
         AvailableCommand::new("diff", "Show what the agent's tools have changed"),
         AvailableCommand::new("usage", "Show tokens and cost"),
         AvailableCommand::new("context", "Show what fills the context window"),
+        AvailableCommand::new("todos", "Show the steps of the agent's plan"),
+        AvailableCommand::new("agents", "List the agents that are files"),
         command(
             "goal",
             "Work until a condition holds",

@@ -19,6 +19,7 @@ pub(super) fn read_question(question: &Value) -> Question {
         shown: list(&question["shown"]),
         changes: list(&question["changes"]),
         always: list(&question["always"]),
+        wants: serde_json::from_value(question["wants"].clone()).ok(),
         ..Question::default()
     }
 }
@@ -32,6 +33,9 @@ pub(super) fn params_of(answer: ApprovalAnswer, question: &Question) -> Option<V
             Some(json!({"answer": "always", "scope": scope}))
         }
         ApprovalAnswer::No(reason) => Some(json!({"answer": "no", "reason": reason})),
+        ApprovalAnswer::Instead(steps) if question.is_plan() => {
+            Some(json!({"answer": "instead", "words": steps}))
+        }
         ApprovalAnswer::Instead(command) => {
             Some(json!({"answer": "no", "reason": run_instead(&command)}))
         }

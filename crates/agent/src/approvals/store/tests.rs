@@ -66,6 +66,22 @@ fn a_question_waits_until_it_is_answered() {
 }
 
 #[test]
+fn the_first_answer_counts_until_the_question_does_not_take_it() {
+    let home = tempfile::tempdir().unwrap();
+    let store = ApprovalStore::in_state_dir(home.path());
+    let answer_of = || store.waiting("a", "call_1").unwrap().unwrap().answer;
+    store.begin_wait(&waiting("a", "call_1")).unwrap();
+    assert!(store.answer("a", "call_1", "perhaps").unwrap());
+    assert!(!store.answer("a", "call_1", "no").unwrap());
+    assert_eq!(answer_of().as_deref(), Some("perhaps"));
+    store.reject("a", "call_1").unwrap();
+    assert!(store.answer("a", "call_1", "no").unwrap());
+    assert_eq!(answer_of().as_deref(), Some("no"));
+    store.end_wait("a", "call_1").unwrap();
+    assert!(!store.answer("a", "call_1", "yes").unwrap());
+}
+
+#[test]
 fn the_lists_are_bounded_and_lose_their_oldest_entries() {
     let home = tempfile::tempdir().unwrap();
     let store = ApprovalStore::in_state_dir(home.path());

@@ -35,7 +35,7 @@ pub(crate) enum ChatAnswer {
 
 /// What became of an answer.
 enum Given {
-    Answered(Result<Box<Question>, AnswerError>),
+    Answered(Result<Box<(Question, Answer)>, AnswerError>),
     /// Not all of the question was shown.
     Unseen,
 }
@@ -172,7 +172,6 @@ impl Delivery {
         given: FullAnswer,
         (route, by): (&Route, String),
     ) -> Result<Option<String>, DeliveryError> {
-        let kind = given.answer;
         let answered = match self.give_now(code, given, route, &by) {
             Given::Answered(answered) => answered,
             Given::Unseen => {
@@ -180,8 +179,8 @@ impl Delivery {
             }
         };
         let said = match answered {
-            Ok(question) => {
-                let question = *question;
+            Ok(answered) => {
+                let (question, kind) = *answered;
                 self.approvals.answered.note(&question, kind, &by).await?;
                 match kind {
                     Answer::Once => "Approved: the call is made once.",
@@ -191,6 +190,7 @@ impl Delivery {
                     Answer::No => "Denied: the call is not made.",
                     Answer::Words => "Answered.",
                     Answer::Cancel => "Closed without an answer.",
+                    Answer::Instead => "Changed: these steps are the plan.",
                 }
                 .to_owned()
             }
@@ -215,6 +215,8 @@ impl Delivery {
             return Given::Answered(Err(AnswerError::NoQuestion));
         };
         let is_shown = asked.places.iter().any(|place| place.shown == place.pages.len());
+        let asked_now = self.approvals.questions.find(&asked.id);
+        let given = asked_now.map_or(given.clone(), |question| given.to(question.shown()));
         if !matches!(given.answer, Answer::No | Answer::Cancel) && !is_shown {
             return Given::Unseen;
         }
