@@ -132,13 +132,27 @@ fn keys_answer_and_stop_in_the_list_of_a_terminal() {
     list.send("s");
     list.expect_screen(|screen| screen.contains("nothing works at this moment"));
     assert_eq!(works.wait(std::time::Duration::from_secs(60)).code(), Some(130));
+    // What is typed to a question that is answered elsewhere goes nowhere.
+    chat.send_line("write it");
+    list.expect_screen(|screen| screen.contains("asks: write"));
+    list.send("\r");
+    list.send("no, bec");
+    list.expect_screen(|screen| screen.contains("): no, bec"));
+    let (code, answered) = said(&home, &["sessions", "answer", "asks", "no"]);
+    assert_eq!(code, 0, "{answered}");
+    list.expect_screen(|screen| {
+        screen.contains("answered already; nothing was sent")
+            && screen.contains("Sessions that work (0)")
+    });
+    chat.expect_screen(|screen| screen.ends_with("You:"));
     // An answer in words.
     chat.send_line("write it");
     list.expect_screen(|screen| screen.contains("asks: write"));
     list.send("\r");
     list.send("no, not now\r");
     list.expect_screen(|screen| screen.contains("answered no, not now"));
-    chat.expect_screen(|screen| screen.matches("Done.").count() == 2 && screen.ends_with("You:"));
+    list.expect_screen(|screen| screen.contains("Sessions that work (0)"));
+    chat.expect_screen(|screen| screen.ends_with("You:"));
     list.send("q");
     assert!(list.wait().success(), "{}", list.text());
     leave(&mut chat);

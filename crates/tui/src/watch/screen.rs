@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 
 use myclaw_agent::RunningSession;
+use myclaw_agent::approvals::WaitingApproval;
 use myclaw_front::exit::CliError;
 use myclaw_front::pager::key_length;
 use myclaw_front::print::columns;
@@ -67,8 +68,8 @@ struct List<'a> {
     now: Vec<RunningSession>,
     /// The marked session.
     at: usize,
-    /// The answer that is being written.
-    typed: Option<String>,
+    /// The answer that is being written, and the call that it is about.
+    typed: Option<(String, String)>,
     /// What became of the last request.
     said: String,
 }
@@ -79,16 +80,24 @@ impl List<'_> {
         let marked = self.now.get(self.at).map(|session| session.session.clone());
         self.now = self.watch.look()?;
         let place = self.now.iter().position(|session| Some(&session.session) == marked.as_ref());
-        if place.is_none() {
-            // What was written was for another session.
-            self.typed = None;
-        }
         self.at = place.unwrap_or(self.at.min(self.now.len().saturating_sub(1)));
+        let asked = self.question().map(|question| question.tool_call_id.as_str());
+        if let Some((call, _)) = &self.typed
+            && (place.is_none() || asked != Some(call))
+        {
+            self.typed = None;
+            self.said = "the question is answered already; nothing was sent".to_owned();
+        }
         Ok(())
     }
 
+    /// The oldest question of the marked session.
+    fn question(&self) -> Option<&WaitingApproval> {
+        self.now.get(self.at).and_then(|session| session.questions.first())
+    }
+
     fn press(&mut self, key: &[u8]) -> Pressed {
-        if let Some(mut typed) = self.typed.take() {
+        if let Some((call, mut typed)) = self.typed.take() {
             match key {
                 b"\x1b" | b"\x03" => return Pressed::Stay,
                 b"\r" | b"\n" => {
@@ -102,7 +111,7 @@ impl List<'_> {
                 ),
             }
             typed.truncate(typed.floor_char_boundary(MOST_TYPED));
-            self.typed = Some(typed);
+            self.typed = Some((call, typed));
             return Pressed::Stay;
         }
         let last = self.now.len().saturating_sub(1);
@@ -113,8 +122,9 @@ impl List<'_> {
             b"y" => self.answer("yes"),
             b"n" => self.answer("no"),
             b"s" => self.stop(),
-            b"\r" | b"\n" if self.now.get(self.at).is_some_and(|now| !now.questions.is_empty()) => {
-                self.typed = Some(String::new());
+            b"\r" | b"\n" => {
+                let call = self.question().map(|question| question.tool_call_id.clone());
+                self.typed = call.map(|call| (call, String::new()));
             }
             b"a" => {
                 if let Some(session) = self.now.get(self.at) {
@@ -127,8 +137,7 @@ impl List<'_> {
     }
 
     fn answer(&mut self, text: &str) {
-        let question = self.now.get(self.at).and_then(|session| session.questions.first());
-        self.said = match question {
+        self.said = match self.question() {
             None => "it asks nothing".to_owned(),
             Some(_) if text.trim().is_empty() => format!("answers are {ANSWERS}"),
             Some(question) => match self.watch.answer(question, text) {
@@ -178,10 +187,9 @@ impl List<'_> {
         if self.now.is_empty() {
             out.push_str("nothing works at this moment\r\n");
         }
-        let question = self.now.get(self.at).and_then(|session| session.questions.first());
-        let reason = question.map(|question| format!("asked because: {}", question.reason));
+        let reason = self.question().map(|question| format!("asked because: {}", question.reason));
         let below = match &self.typed {
-            Some(typed) => format!("answer ({ANSWERS}): {typed}"),
+            Some((_, typed)) => format!("answer ({ANSWERS}): {typed}"),
             None => reason.unwrap_or_default().replace('\n', "; "),
         };
         for (up, style, text) in [
