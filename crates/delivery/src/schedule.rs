@@ -15,7 +15,7 @@ mod runner;
 mod service;
 
 pub use book::Book;
-pub use heartbeat::describe_heartbeats;
+pub use heartbeat::{PlannedHeartbeat, describe_heartbeats};
 pub(crate) use heartbeat::{Report, report};
 pub use job::{
     Destination, Job, JobWork, LastRun, Missed, Occurrence, OccurrenceState, Outcome, Target,

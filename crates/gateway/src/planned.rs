@@ -18,9 +18,9 @@ pub(crate) async fn planned(
     usage: &UsageBook,
     config: &Arc<Config>,
 ) -> Result<Vec<String>, GatewayError> {
-    let Outlook { mut lines, may_cost } = Outlook::of(book, Arc::clone(config)).await?;
-    if may_cost {
-        lines.push(cost_of_a_day(usage).await?);
+    let Outlook { mut lines, most } = Outlook::of(book, Arc::clone(config)).await?;
+    if let Some(most) = most {
+        lines.extend([cost_of_a_day(usage).await?, most]);
     }
     Ok(lines)
 }

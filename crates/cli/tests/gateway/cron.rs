@@ -454,6 +454,7 @@ fn the_start_says_what_is_planned_and_what_it_may_cost() {
     let unknown =
         "what planned work costs a day is not known: none has called a model in the last week";
     assert!(said.contains(unknown), "{said}");
+    assert!(said.contains("in the next day no planned work begins"), "{said}");
     bench.add(&["look <m2>", "--name", "Sooner", "--at", "2098-01-02T03:04", "--tz", "UTC"]);
     bench.home.write_in_workspace("HEARTBEAT.md", "- look\n");
     let gateway = bench.start();
@@ -466,6 +467,10 @@ fn the_start_says_what_is_planned_and_what_it_may_cost() {
         "{said}"
     );
     assert!(said.contains("the agent main has a HEARTBEAT.md: up to 48 turns a day"), "{said}");
+    // 48 turns of $5 are more than a day may cost; the jobs are not due in it.
+    let most =
+        "in the next day planned work begins 48 turns, for about $25.00 at most (limits.dayCost)";
+    assert!(said.contains(most), "{said}");
     assert!(said.contains("planned work cost $"), "{said}");
     assert!(said.contains(" a day last week"), "{said}");
     bench.configure(|config| config["cron"] = json!({"enabled": false}));

@@ -85,23 +85,35 @@ pub(super) fn has_nothing_to_do(workspace: &Path) -> Option<&'static str> {
     }
 }
 
-/// The heartbeats that call a model, one line for each agent. Blocks.
-pub fn describe_heartbeats(config: &Config) -> Vec<String> {
+/// A heartbeat that calls a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedHeartbeat {
+    /// Its agent.
+    pub agent: AgentId,
+    /// Most turns of a day.
+    pub turns: u64,
+    /// What it does, for the owner.
+    pub line: String,
+}
+
+/// The heartbeats that call a model, one for each agent. Blocks.
+pub fn describe_heartbeats(config: &Config) -> Vec<PlannedHeartbeat> {
     let describe = |id: AgentId| {
         let heartbeat = config.heartbeat(&id).filter(|_| config.cron.enabled)?;
         let workspace = config.resolve_agent(Some(id.as_str())).ok()?.workspace;
         if has_nothing_to_do(&workspace).is_some() {
             return None;
         }
-        let calls = DAY_SECONDS / heartbeat.every.as_secs().max(1);
+        let turns = DAY_SECONDS / heartbeat.every.as_secs().max(1);
         let place = match heartbeat.session {
             HeartbeatSession::Own => "a session of its own",
             HeartbeatSession::Main => "the main session, with all that was said there",
         };
-        Some(format!(
-            "the agent {id} has a HEARTBEAT.md: up to {calls} turns a day in {place}; `myclaw usage --by channel` has \
+        let line = format!(
+            "the agent {id} has a HEARTBEAT.md: up to {turns} turns a day in {place}; `myclaw usage --by channel` has \
              their cost"
-        ))
+        );
+        Some(PlannedHeartbeat { agent: id, turns, line })
     };
     config.agent_ids().into_iter().filter_map(describe).collect()
 }

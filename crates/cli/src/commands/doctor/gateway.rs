@@ -15,8 +15,8 @@ const SOON_DAYS: i64 = 14;
 
 /// What heartbeats do, where they call a model.
 pub(super) fn check_heartbeats(config: &Config) -> Vec<Check> {
-    let lines = describe_heartbeats(config).into_iter();
-    lines.map(|line| Check::ok("heartbeat", line)).collect()
+    let planned = describe_heartbeats(config).into_iter();
+    planned.map(|heartbeat| Check::ok("heartbeat", heartbeat.line)).collect()
 }
 
 /// The checks of the store and of the certificate, if there are any. Runs need neither, so a problem is only a warning.
