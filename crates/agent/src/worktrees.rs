@@ -7,22 +7,20 @@
 use std::path::{Path, PathBuf};
 
 mod listed;
+mod names;
 
 use crate::git::{Ended, Git};
 use crate::{AgentError, FailureClass};
-use listed::{Entry, disabled, gitlinks};
+use listed::{Entry, Head, disabled, gitlinks};
 use myclaw_files::canonical_or_same;
+use names::{checked, made_up, own_branch};
 
 /// How the branches of worktrees begin.
 const BRANCHES: &str = "myclaw/";
-/// The same, as git lists them.
-const REFERENCES: &str = "refs/heads/myclaw/";
+/// How git's names of branches begin.
+const HEADS: &str = "refs/heads/";
 /// What the directory of the worktrees is called, behind the name of the repository.
 const SUFFIX: &str = ".worktrees";
-/// Longest name, in characters.
-const MOST_NAME: usize = 64;
-/// Most digits of a name that is made up.
-const NAME_DIGITS: usize = 6;
 /// Most paths that a message names.
 const MOST_NAMED: usize = 5;
 /// The commit of what was not committed.
@@ -35,7 +33,7 @@ pub struct Worktree {
     pub name: String,
     /// Its directory.
     pub path: PathBuf,
-    /// Its branch.
+    /// The branch that is checked out in it; a commit if there is none.
     pub branch: String,
     /// What stands in the way of using it, if anything does.
     pub obstacle: Option<String>,
@@ -151,7 +149,7 @@ impl Repository {
                 "the repository {top} has no commit yet, so a worktree would be empty; commit something first"
             )));
         }
-        let (path, branch) = (self.place.join(&name), format!("{BRANCHES}{name}"));
+        let (path, branch) = (self.place.join(&name), own_branch(&name));
         if path.exists() {
             return Err(failed(format!(
                 "{} exists and is no worktree of this repository; choose another name, or remove it",
@@ -159,7 +157,7 @@ impl Repository {
             )));
         }
         let there = text_of(&path)?;
-        let reference = format!("{REFERENCES}{name}");
+        let reference = format!("{HEADS}{branch}");
         let has_branch =
             self.git(&self.top, &["show-ref", "--verify", "--quiet", &reference]).await?.is_success;
         match has_branch {
@@ -197,7 +195,11 @@ impl Repository {
     /// git refuses. Nothing is removed then.
     pub async fn finish(&self, name: &str, removes: RemoveUnused) -> Result<String, AgentError> {
         let worktree = self.find(name).await?;
-        if worktree.changed == 0 && worktree.ahead == 0 && removes == RemoveUnused::Yes {
+        let is_unused = worktree.changed == 0
+            && worktree.ahead == 0
+            && worktree.branch == own_branch(&worktree.name)
+            && self.inner(&worktree.path).await?.is_empty();
+        if is_unused && removes == RemoveUnused::Yes {
             self.remove(&worktree, &mut Vec::new()).await?;
             return Ok(format!("nothing was changed in the worktree {name}, which is removed"));
         }
@@ -205,6 +207,14 @@ impl Repository {
             1 => format!("1 {what}"),
             _ => format!("{count} {what}s"),
         };
+        if let Some(obstacle) = &worktree.obstacle {
+            return Ok(format!(
+                "the worktree {name} in {} stays: {obstacle}, and it has {} without a commit and {} of its own",
+                worktree.path.display(),
+                count(worktree.changed, "changed file"),
+                count(worktree.ahead, "commit")
+            ));
+        }
         Ok(format!(
             "the worktree {name} has {} without a commit, and {} of its own on the branch {}: `myclaw worktrees merge \
              {name}` takes them over, `myclaw worktrees drop {name}` removes it",
@@ -269,12 +279,12 @@ impl Repository {
             let files: Vec<&str> = conflicts.lines().take(MOST_NAMED).collect();
             return Err(failed(match files.is_empty() {
                 true => format!(
-                    "{} cannot be merged, and nothing has changed: {}",
+                    "{} cannot be merged, and nothing has changed here: {}",
                     worktree.branch,
                     said(&merged)
                 ),
                 false => format!(
-                    "{} conflicts in {}, and nothing has changed; merge it by hand: git merge {}",
+                    "{} conflicts in {}, and nothing has changed here; merge it by hand: git merge {}",
                     worktree.branch,
                     files.join(", "),
                     worktree.branch
@@ -304,16 +314,19 @@ impl Repository {
         if !path.is_dir() {
             return Ok(());
         }
+        if self.git(path, &["symbolic-ref", "--quiet", "HEAD"]).await?.text().is_empty() {
+            return Err(failed(format!(
+                "the worktree {0} has a commit checked out and no branch, so what is committed there would be lost; give it one, \
+                 such as with `git -C {0} switch -c BRANCH`, and repeat the command",
+                path.display()
+            )));
+        }
         self.done(path, &["add", "--all"]).await?;
-        let staged = self.git(path, &["ls-files", "--stage", "-z"]).await?;
-        let inner: Vec<String> = gitlinks(&staged.printed)
-            .filter(|inner| path.join(inner).join(".git").exists())
-            .take(MOST_NAMED)
-            .collect();
+        let inner = self.inner(path).await?;
         if !inner.is_empty() {
             return Err(failed(format!(
-                "the worktree {} has repositories of their own inside ({}), whose contents would be lost; push or move what \
-                 you need, remove these directories, and repeat the command",
+                "the worktree {} has directories of other repositories inside ({}), whose contents would be lost; push or move \
+                 what you need, remove these directories, and repeat the command",
                 path.display(),
                 inner.join(", ")
             )));
@@ -336,6 +349,16 @@ impl Repository {
         Ok(())
     }
 
+    /// The directories of submodules and of other repositories in which something is: git keeps nothing of that here.
+    async fn inner(&self, path: &Path) -> Result<Vec<String>, AgentError> {
+        let staged = self.git(path, &["ls-files", "--stage", "-z"]).await?;
+        let has_files = |inner: &String| {
+            let read = std::fs::read_dir(path.join(inner));
+            read.is_ok_and(|mut files| files.next().is_some())
+        };
+        Ok(gitlinks(&staged.printed).filter(has_files).take(MOST_NAMED).collect())
+    }
+
     async fn remove(&self, worktree: &Worktree, told: &mut Vec<String>) -> Result<(), AgentError> {
         if worktree.path.is_dir() {
             let path = text_of(&worktree.path)?;
@@ -355,8 +378,28 @@ impl Repository {
             ));
             return Ok(());
         }
-        self.done(&self.top, &["branch", "--quiet", "-D", &worktree.branch]).await?;
-        told.push(format!("removed {} and its branch", worktree.path.display()));
+        let path = worktree.path.display();
+        if self.git(&self.top, &["symbolic-ref", "--quiet", "HEAD"]).await?.text().is_empty() {
+            told.push(format!(
+                "removed {path}; the branch {} stays, because no branch is checked out here",
+                worktree.branch
+            ));
+            return Ok(());
+        }
+        // Another one may be older than the worktree, and its own may have commits that it has not.
+        let own = own_branch(&worktree.name);
+        if worktree.branch != own {
+            told.push(format!("removed {path}; the branch {} stays", worktree.branch));
+        }
+        let reference = format!("{HEADS}{own}");
+        let has_own =
+            self.git(&self.top, &["show-ref", "--verify", "--quiet", &reference]).await?.is_success;
+        if has_own && self.ahead(&own).await? == 0 {
+            self.done(&self.top, &["branch", "--quiet", "-D", &own]).await?;
+        }
+        if worktree.branch == own {
+            told.push(format!("removed {path} and its branch"));
+        }
         Ok(())
     }
 
@@ -372,16 +415,15 @@ impl Repository {
     }
 
     async fn described(&self, entry: Entry) -> Result<Worktree, AgentError> {
-        let branch = format!("{BRANCHES}{}", entry.name);
-        let obstacle = match entry.path.is_dir() {
+        let is_there = entry.path.is_dir() && !entry.is_unfinished;
+        let obstacle = match &entry.head {
             _ if entry.is_unfinished => Some("a program was killed while it was made".to_owned()),
-            true => None,
-            false => Some("its directory is gone".to_owned()),
+            _ if !is_there => Some("its directory is gone".to_owned()),
+            Head::Branch(_) => None,
+            Head::Commit(_) => Some("no branch is checked out in it".to_owned()),
         };
-        let changed = match obstacle {
-            None => self.changes(&entry.path).await?.len(),
-            Some(_) => 0,
-        };
+        let changed = if is_there { self.changes(&entry.path).await?.len() } else { 0 };
+        let (Head::Branch(branch) | Head::Commit(branch)) = entry.head;
         let ahead = self.ahead(&branch).await?;
         Ok(Worktree { name: entry.name, path: entry.path, branch, obstacle, changed, ahead })
     }
@@ -403,7 +445,7 @@ impl Repository {
     async fn entries(&self) -> Result<Vec<Entry>, AgentError> {
         let listed = self.done(&self.top, &["worktree", "list", "--porcelain", "-z"]).await?;
         let text = String::from_utf8_lossy(&listed.printed).into_owned();
-        Ok(text.split("\0\0").filter_map(Entry::parse).collect())
+        Ok(text.split("\0\0").filter_map(|record| Entry::parse(record, &self.place)).collect())
     }
 
     /// The settings of a command that makes a commit, with an author if the user has none.
@@ -444,27 +486,4 @@ fn said(ended: &Ended) -> String {
 fn text_of(path: &Path) -> Result<&str, AgentError> {
     path.to_str()
         .ok_or_else(|| failed(format!("{} is not UTF-8; use another place", path.display())))
-}
-
-/// A name that is a part of a path, of a branch and of a command.
-fn checked(name: &str) -> Result<&str, AgentError> {
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
-    let is_usable = !name.is_empty()
-        && name.len() <= MOST_NAME
-        && name.chars().all(is_plain)
-        && !name.starts_with(['-', '.'])
-        && !name.ends_with('.')
-        && !name.ends_with(".lock")
-        && !name.contains("..");
-    is_usable.then_some(name).ok_or_else(|| {
-        AgentError::usage(format!(
-            "a worktree cannot be called `{}`; use up to {MOST_NAME} letters, digits, `-`, `_` and `.`, such as `fix-parser`",
-            myclaw_llm::outside::plain_name(name, MOST_NAME)
-        ))
-    })
-}
-
-fn made_up() -> String {
-    let id = myclaw_session::EntryId::generate().to_string();
-    format!("wt-{}", &id[id.len().saturating_sub(NAME_DIGITS)..])
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::REFERENCES;
+use super::{BRANCHES, HEADS};
 use crate::git::Git;
 use crate::{AgentError, FailureClass};
 
@@ -10,18 +10,39 @@ use crate::{AgentError, FailureClass};
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) path: PathBuf,
+    /// What is checked out in it: a branch, or a commit without one.
+    pub(super) head: Head,
     /// Whether git was killed while it made it.
     pub(super) is_unfinished: bool,
 }
 
+/// What is checked out in a worktree.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    /// A branch, by its short name.
+    Branch(String),
+    /// A commit that is on no branch.
+    Commit(String),
+}
+
 impl Entry {
-    pub(super) fn parse(record: &str) -> Option<Self> {
+    /// Reads one that is in `place` or has a branch of ours. What is done in it may have changed the branch.
+    pub(super) fn parse(record: &str, place: &Path) -> Option<Self> {
         let field = |name: &str| {
             record.split('\0').find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
         };
-        let name = field("branch")?.strip_prefix(REFERENCES)?.to_owned();
+        let path = PathBuf::from(field("worktree")?);
+        let head = match field("branch").and_then(|branch| branch.strip_prefix(HEADS)) {
+            Some(branch) => Head::Branch(branch.to_owned()),
+            None => Head::Commit(field("HEAD")?.to_owned()),
+        };
+        let name = match (path.parent() == Some(place), &head) {
+            (true, _) => path.file_name()?.to_str()?.to_owned(),
+            (false, Head::Branch(branch)) => branch.strip_prefix(BRANCHES)?.to_owned(),
+            (false, Head::Commit(_)) => return None,
+        };
         let is_unfinished = field("locked").is_some_and(|why| why == "initializing");
-        Some(Self { name, path: PathBuf::from(field("worktree")?), is_unfinished })
+        Some(Self { name, path, head, is_unfinished })
     }
 }
 

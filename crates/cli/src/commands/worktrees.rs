@@ -47,7 +47,10 @@ fn list(whose: &WhichRepository, as_json: bool) -> Result<(), CliError> {
     let row = |one: &Worktree| {
         let state = match &one.obstacle {
             Some(obstacle) => obstacle.clone(),
-            None => format!("{} changed, {} commits", one.changed, one.ahead),
+            None => {
+                let commits = if one.ahead == 1 { "commit" } else { "commits" };
+                format!("{} changed, {} {commits}", one.changed, one.ahead)
+            }
         };
         vec![one.name.clone(), state, one.path.display().to_string()]
     };

@@ -131,7 +131,7 @@ fn a_drop_keeps_what_was_not_committed_and_an_unused_worktree_goes() {
     let refused = run_in(&home, &project, &["worktrees", "drop", "fix"]);
     refused.assert_code(1);
     assert!(
-        refused.stderr().contains("repositories of their own inside (inner)"),
+        refused.stderr().contains("directories of other repositories inside (inner)"),
         "{}",
         refused.stderr()
     );
@@ -289,4 +289,73 @@ fn a_killed_run_leaves_a_worktree_that_is_listed_and_taken_up_and_none_is_remove
     fs::write(&lock, "initializing").expect("a lock");
     let listed = run_in(&home, &project, &["worktrees", "list"]).stdout();
     assert!(listed.contains("a program was killed while it was made"), "{listed}");
+}
+
+#[test]
+fn a_worktree_with_another_branch_or_none_is_listed_taken_up_and_not_lost() {
+    if !has_git() {
+        return;
+    }
+    let (_server, home, project) = writer();
+    let place = home.path().join("thing.worktrees");
+    for (name, switched) in [("other", ["-c", "side"]), ("none", ["--quiet", "--detach"])] {
+        run_in(&home, &project, &["run", &format!("--worktree={name}"), "hello"]).assert_code(0);
+        let worktree = place.join(name);
+        git(&worktree, &[&["switch"], &switched[..]].concat());
+        fs::write(worktree.join(name), "more\n").expect("a file");
+        git(&worktree, &["add", "."]);
+        git(&worktree, &["commit", "--quiet", "-m", "more"]);
+    }
+    let listed = run_in(&home, &project, &["worktrees", "list"]).stdout();
+    assert!(listed.contains("none   no branch is checked out in it"), "{listed}");
+    assert!(listed.contains("other  0 changed, 1 commit  "), "{listed}");
+    let taken = run_in(&home, &project, &["run", "--worktree=other", "write it"]);
+    taken.assert_code(0);
+    let told = taken.stderr();
+    assert!(told.contains("branch side") && told.contains("1 changed file without"), "{told}");
+    // What is on no branch is neither merged nor dropped.
+    for command in ["merge", "drop"] {
+        let refused = run_in(&home, &project, &["worktrees", command, "none"]);
+        refused.assert_code(1);
+        assert!(refused.stderr().contains("switch -c BRANCH"), "{}", refused.stderr());
+        assert!(place.join("none/none").exists());
+    }
+    git(&place.join("none"), &["switch", "-c", "kept"]);
+    let dropped = run_in(&home, &project, &["worktrees", "drop", "none"]).stdout();
+    assert!(dropped.contains("the branch kept stays, with 1 commit more"), "{dropped}");
+    let merged = run_in(&home, &project, &["worktrees", "merge", "other"]);
+    merged.assert_code(0);
+    assert!(merged.stdout().contains("the branch side stays"), "{}", merged.stdout());
+    assert!(project.join("other").exists() && project.join("made.txt").exists());
+    let branches = git(&project, &["branch", "--list"]);
+    let own = |name: &str| branches.contains(name);
+    assert!(own("kept") && own("side") && !own("myclaw/other"), "{branches}");
+}
+
+#[test]
+fn a_merge_into_no_branch_keeps_the_branch_and_files_in_an_empty_submodule_stay() {
+    if !has_git() {
+        return;
+    }
+    let (_server, home, project) = writer();
+    let first = git(&project, &["rev-parse", "HEAD"]);
+    let link = format!("160000,{},inner", first.trim());
+    git(&project, &["update-index", "--add", "--cacheinfo", &link]);
+    git(&project, &["commit", "--quiet", "-m", "a submodule"]);
+    git(&project, &["switch", "--quiet", "--detach"]);
+    run_in(&home, &project, &["run", "--worktree=fix", "write it"]).assert_code(0);
+    let merged = run_in(&home, &project, &["worktrees", "merge", "fix"]);
+    merged.assert_code(0);
+    let told = merged.stdout();
+    assert!(told.contains("the branch myclaw/fix stays, because no branch"), "{told}");
+    assert!(git(&project, &["branch", "--list"]).contains("myclaw/fix"));
+    // git does not look into the directory of a submodule.
+    run_in(&home, &project, &["run", "--worktree=more", "hello"]).assert_code(0);
+    let inner = home.path().join("thing.worktrees/more/inner");
+    fs::create_dir_all(&inner).expect("a directory");
+    fs::write(inner.join("made.txt"), "made\n").expect("a file");
+    let refused = run_in(&home, &project, &["worktrees", "drop", "more"]);
+    refused.assert_code(1);
+    assert!(refused.stderr().contains("repositories inside (inner)"), "{}", refused.stderr());
+    assert!(inner.join("made.txt").exists());
 }
