@@ -17,7 +17,7 @@ use myclaw_files::SharedDirectory;
 use myclaw_llm::ContentBlock;
 use myclaw_policy::SandboxScope;
 use myclaw_tools::{
-    CommandPlace, DiagnosticsLimits, DiagnosticsPlace, EditedFile, LanguageServers,
+    CommandPlace, DiagnosticsLimits, DiagnosticsPlace, EditedFile, Jobs, LanguageServers,
     ProjectPrograms, server_for,
 };
 use parking_lot::Mutex;
@@ -37,6 +37,7 @@ struct DiagnosticsHook {
     session: SessionConfig,
     permissions: Arc<Permissions>,
     commands: CommandPlace,
+    jobs: Option<Arc<Jobs>>,
     place: OnceLock<DiagnosticsPlace>,
     limits: DiagnosticsLimits,
     /// The texts of files before the calls that change them, by the ids of the calls.
@@ -49,6 +50,7 @@ impl SessionConfig {
         &self,
         permissions: &Arc<Permissions>,
         commands: CommandPlace,
+        jobs: Option<Arc<Jobs>>,
     ) -> Option<Arc<dyn Hook>> {
         const MEGABYTE: u64 = 1 << 20;
         let config = &self.config.tools.diagnostics;
@@ -59,6 +61,7 @@ impl SessionConfig {
             session: self.clone(),
             permissions: Arc::clone(permissions),
             commands,
+            jobs,
             place: OnceLock::new(),
             limits: DiagnosticsLimits {
                 wait: Duration::from_millis(config.wait_ms),
@@ -88,7 +91,8 @@ impl DiagnosticsHook {
             let directory = real(root.as_deref().unwrap_or(session.working_directory()));
             let is_trusted = is_sandboxed || session.is_trusted(&directory);
             let programs = if is_trusted { ProjectPrograms::Run } else { ProjectPrograms::Refused };
-            DiagnosticsPlace { commands: self.commands.clone(), directory, programs }
+            let (commands, jobs) = (self.commands.clone(), self.jobs.clone());
+            DiagnosticsPlace { commands, directory, programs, jobs }
         })
     }
 

@@ -26,7 +26,7 @@ use self::kind::Kind;
 pub use self::kind::ProjectPrograms;
 use self::problem::{Problem, added, address};
 use self::server::{Server, Start};
-use crate::CommandPlace;
+use crate::{CommandPlace, Jobs};
 
 /// Most servers of this process at once: each takes hundreds of megabytes.
 const MAX_SERVERS: usize = 4;
@@ -73,6 +73,8 @@ pub struct DiagnosticsPlace {
     pub directory: PathBuf,
     /// What it may do with programs that the project names.
     pub programs: ProjectPrograms,
+    /// Where it is written down that a server runs, so that the next MyClaw ends it if this one is killed.
+    pub jobs: Option<Arc<Jobs>>,
 }
 
 /// A file that an edit has changed.
@@ -129,7 +131,11 @@ impl LanguageServers {
         let key = Key { kind, root, is_sandboxed, programs: place.programs };
         let entry = self.entry(&key, &change.path, place, limits)?;
         entry.remember(&change);
-        let found = timeout_at(deadline, entry.added_by(&change, language)).await.ok()?;
+        let found = tokio::select! {
+            biased;
+            found = timeout_at(deadline, entry.added_by(&change, language)) => found.ok()?,
+            () = entry.server.ended() => return None,
+        };
         let shown: Vec<String> = found.iter().take(MAX_SHOWN).map(Problem::shown).collect();
         let (count, name) =
             (found.len(), change.path.strip_prefix(&place.directory).unwrap_or(&change.path));
@@ -216,8 +222,8 @@ fn start(
     spec.args = kind.arguments();
     let options = kind.options(*programs, program.as_deref())?;
     let permit = SERVERS.try_acquire().ok()?;
-    let (runner, root) = (place.commands.runner(), root.clone());
-    Some(Start { kind: *kind, spec, root, options, runner, limits, permit })
+    let (runner, root, jobs) = (place.commands.runner(), root.clone(), place.jobs.clone());
+    Some(Start { kind: *kind, spec, root, options, runner, limits, permit, jobs })
 }
 
 /// The directories of `PATH` that are not of the project.

@@ -85,7 +85,7 @@ impl SessionConfig {
         let jobs = if permissions.offers("process") { Some(self.jobs().await) } else { None };
         let (place, skills) = self.place_and_skills().await?;
         let commands = self.command_place(&place, &permissions, &params.rules.closed)?;
-        let diagnostics = self.diagnostics_hook(&permissions, commands.clone());
+        let diagnostics = self.diagnostics_hook(&permissions, commands.clone(), jobs.clone());
         let options = ToolOptions { command_timeout, jobs, commands, memory: self.memory() };
         params.tools = place.tools(builtin_tools(options));
         params.tools.extend(self.memory_write_tool());

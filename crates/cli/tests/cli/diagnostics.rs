@@ -4,12 +4,14 @@ use std::fs;
 use std::path::PathBuf;
 
 use myclaw_testkit::{
-    ChildOutput, LanguageServer, ModelServer, RunningChild, TempHome, WireFormat, wait_until_gone,
+    ChildOutput, LanguageServer, ModelServer, RunningChild, Signal, TempHome, WireFormat,
+    wait_until_gone,
 };
 use serde_json::{Value, json};
 
 use crate::mcp::{calls, results};
 use crate::myclaw;
+use crate::sandbox::until;
 
 /// A change of the config.
 type Change<'a> = &'a dyn Fn(&mut Value);
@@ -31,6 +33,10 @@ impl Scene {
         home.write_config(&config);
         let server = LanguageServer::write(&home.path().join("tools"), mode);
         Self { home, server }
+    }
+
+    fn started_file(&self) -> String {
+        self.home.path().join("tools/started.txt").display().to_string()
     }
 
     fn run(&self, options: &[&str]) -> ChildOutput {
@@ -124,6 +130,31 @@ fn a_server_that_says_nothing_or_nonsense_disturbs_no_edit() {
         assert_eq!(fs::read_to_string(scene.home.workspace().join("a.py")).unwrap(), "two = BAD\n");
         scene.server.started().into_iter().for_each(wait_until_gone);
     }
+}
+
+#[test]
+fn a_server_that_ends_at_its_start_disturbs_no_edit_and_one_that_outlives_a_kill_is_ended() {
+    let model = calls(&[write("one = BAD\n"), edit("one", "two")]);
+    let scene = Scene::new(&model, "push", |_| ());
+    let program = scene.home.path().join("tools/pyright-langserver");
+    fs::write(&program, "#!/bin/sh\necho no >&2\nexit 1\n").unwrap();
+    scene.run(&[]);
+    assert!(results(&model).iter().all(|result| !result.contains("pyright")));
+    assert_eq!(fs::read_to_string(scene.home.workspace().join("a.py")).unwrap(), "two = BAD\n");
+    // One that heeds neither the end of its input nor a signal.
+    let deaf =
+        "#!/bin/sh\ntrap '' TERM INT HUP\necho $$ >> started.txt\nwhile :; do sleep 0.1; done\n";
+    fs::write(&program, deaf.replace("started.txt", &scene.started_file())).unwrap();
+    let model = calls(&[write("three = BAD\n")]);
+    scene.home.use_server(&model, WireFormat::AnthropicMessages);
+    let running = RunningChild::spawn(
+        myclaw(&scene.home, &["run", "go on"]).env("PATH", scene.server.path_variable()),
+    );
+    until("a server", || !scene.server.started().is_empty());
+    running.signal(Signal::Kill);
+    running.wait(std::time::Duration::from_secs(60));
+    RunningChild::run(&mut myclaw(&scene.home, &["run", "hello"])).assert_code(0);
+    scene.server.started().into_iter().for_each(wait_until_gone);
 }
 
 #[test]

@@ -20,6 +20,8 @@ use super::DiagnosticsLimits;
 use super::frames::{Frames, encode};
 use super::kind::Kind;
 use super::problem::{Problem, address, path_of};
+use crate::Jobs;
+use crate::jobs::Noted;
 
 /// Messages that wait until the server reads them. It is ended when there are more.
 const MAX_WAITING: usize = 64;
@@ -55,6 +57,7 @@ pub(super) struct Start {
     pub(super) limits: DiagnosticsLimits,
     /// Its place among the servers of this process.
     pub(super) permit: SemaphorePermit<'static>,
+    pub(super) jobs: Option<Arc<Jobs>>,
 }
 
 /// What the tasks of a server have in common.
@@ -105,7 +108,7 @@ impl Outgoing {
 
 impl Server {
     pub(super) fn start(start: Start) -> Self {
-        let Start { kind, mut spec, root, options, runner, limits, permit } = start;
+        let Start { kind, mut spec, root, options, runner, limits, permit, jobs } = start;
         spec.errors = ErrorOutput::Apart;
         spec.output = OutputLimits {
             keep_tail_bytes: 1 << 10,
@@ -136,6 +139,8 @@ impl Server {
             outgoing: outgoing.clone(),
             limits,
             _permit: permit,
+            // Before it runs: its mark is known already.
+            _noted: jobs.and_then(|jobs| jobs.note(&handle)),
         };
         let attending = attendant.attend(spec, link, runner, running);
         let beginning = begin(Arc::clone(&shared), outgoing.clone());
@@ -150,6 +155,11 @@ impl Server {
     /// Whether its program has ended, or is about to.
     pub(super) fn has_ended(&self) -> bool {
         self.shared.stop.is_cancelled()
+    }
+
+    /// Returns when its program has ended.
+    pub(super) async fn ended(&self) {
+        self.shared.stop.cancelled().await;
     }
 
     /// Returns once it can say what errors a file has; never if it has ended.
@@ -364,6 +374,7 @@ struct Attendant {
     outgoing: Outgoing,
     limits: DiagnosticsLimits,
     _permit: SemaphorePermit<'static>,
+    _noted: Option<Noted>,
 }
 
 impl Attendant {
