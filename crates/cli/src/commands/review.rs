@@ -3,7 +3,6 @@
 //! The program collects the changes itself, so the agent needs no commands: it reads files and nothing else.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use myclaw_agent::worktrees::Repository;
 use myclaw_engine::Mode;
@@ -12,11 +11,14 @@ use myclaw_front::exit::CliError;
 use myclaw_front::print::{Printer, note};
 use myclaw_front::requests;
 use myclaw_front::runtime;
-use myclaw_front::terminal::escaped;
 use serde_json::json;
 
 use super::run::{AnswerForm, Asked, Names, run_asked};
 use crate::args::{ReviewArgs, RunArgs};
+
+mod pull_request;
+
+use pull_request::pull_request;
 
 /// The form of the findings.
 const FINDINGS: &str = include_str!("review/findings.json");
@@ -115,9 +117,10 @@ fn changes(args: &ReviewArgs, place: &Path) -> Result<(String, String), CliError
         }
         let base = MAIN_BRANCHES.into_iter().find(|name| name != branch && known(name));
         let base = base.ok_or_else(|| {
-            CliError::usage(
-                "there is no branch main, master or trunk that the branch could be compared with",
-            )
+            CliError::usage(format!(
+                "no branch main, master or trunk is there beside {branch}, with which it could be compared; name a branch that left \
+                 one of them"
+            ))
         })?;
         let range = format!("{base}...{branch}");
         let diff = git(&["diff", "--no-ext-diff", "--no-textconv", &range, "--"])?;
@@ -134,20 +137,4 @@ fn changes(args: &ReviewArgs, place: &Path) -> Result<(String, String), CliError
         diff.push_str(&format!("\nNew files, which are not tracked yet; read them:\n{new}"));
     }
     Ok(("the working tree".to_owned(), diff))
-}
-
-/// The changes of a pull request. `gh` knows the login.
-fn pull_request(place: &Path, pull: &str) -> Result<String, CliError> {
-    let gh = Command::new("gh")
-        .args(["pr", "diff", pull])
-        .current_dir(place)
-        .stdin(Stdio::null())
-        .output();
-    let gh =
-        gh.map_err(|error| CliError::failure(format!("gh does not start: {error}; install gh")))?;
-    if !gh.status.success() {
-        let why = escaped(String::from_utf8_lossy(&gh.stderr).trim()).into_owned();
-        return Err(CliError::failure(format!("gh pr diff {pull}: {why}")));
-    }
-    Ok(String::from_utf8_lossy(&gh.stdout).into_owned())
 }

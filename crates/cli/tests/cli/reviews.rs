@@ -1,9 +1,12 @@
 //! `myclaw review`: findings about changes, in words and as JSON.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use myclaw_testkit::{ChildOutput, ModelServer, Reply, RunningChild, TempHome, skip_without};
+use myclaw_testkit::{
+    ChildOutput, ModelServer, Reply, RunningChild, Script, TempHome, skip_without,
+};
 use serde_json::{Value, json};
 
 use crate::chat_branches::PNG;
@@ -157,4 +160,43 @@ fn what_cannot_be_reviewed_is_said_before_a_model_is_asked() {
     output.assert_code(0);
     assert!(output.stdout().contains("\"findings\":[]"), "{}", output.stdout());
     assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
+fn a_pull_request_comes_from_gh_whose_failures_are_said_and_whose_output_is_bounded() {
+    let (server, home) = serve(Script::answer_with(|_, _| Reply::anthropic().text("Fine.").step()));
+    let Some(place) = project(&home) else { return };
+    let programs = home.path().join("programs");
+    let gh = home.write(programs.join("gh"), "");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").expect("a path"));
+    let review_with = |script: &str, path: &str| {
+        std::fs::write(&gh, format!("#!/bin/sh\n{script}\n")).expect("a program");
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&gh, mode).expect("a program");
+        let mut command = myclaw(&home, &["review", "--pr", "17", "--json"]);
+        RunningChild::run(command.current_dir(&place).env("PATH", path))
+    };
+    for (script, said) in [
+        ("echo 'To log in, run: gh auth login' >&2; exit 4", "gh pr diff 17: To log in, run"),
+        ("exit 3", "gh pr diff 17: exit status: 3"),
+        ("exec yes +line", "gh pr diff 17: it printed more than 40 MiB"),
+    ] {
+        let failed = review_with(script, &path);
+        failed.assert_code(1);
+        assert!(failed.stderr().contains(said), "{script}: {}", failed.stderr());
+    }
+    // Only that directory, so that no gh of this machine is found.
+    std::fs::remove_file(&gh).expect("removed");
+    let mut command = myclaw(&home, &["review", "--pr", "17"]);
+    let missing = RunningChild::run(command.current_dir(&place).env("PATH", &programs));
+    missing.assert_code(1);
+    assert!(missing.stderr().contains("needs the program gh"), "{}", missing.stderr());
+    assert_eq!(server.requests().len(), 0);
+    let nothing = review_with("exit 0", &path);
+    nothing.assert_code(0);
+    assert!(nothing.stdout().contains("\"findings\":[]"), "{}", nothing.stdout());
+    let answered = review_with("echo '+a line of it'", &path);
+    answered.assert_code(9);
+    let asked = json!(server.requests()[0].messages()).to_string();
+    assert!(asked.contains("+a line of it"), "{asked}");
 }
