@@ -34,6 +34,7 @@ mod irc;
 mod matrix;
 mod message;
 mod page;
+mod privacy;
 mod programs;
 mod questions;
 mod reload;

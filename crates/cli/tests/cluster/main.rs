@@ -33,6 +33,7 @@ mod page;
 mod proxy;
 mod refusals;
 mod relay;
+mod rewinds;
 mod roles;
 mod scene;
 mod segments;
