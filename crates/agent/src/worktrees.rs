@@ -379,7 +379,10 @@ impl Repository {
             return Ok(());
         }
         let path = worktree.path.display();
-        if self.git(&self.top, &["symbolic-ref", "--quiet", "HEAD"]).await?.text().is_empty() {
+        let on_branch = self.git(&self.top, &["symbolic-ref", "--quiet", "HEAD"]).await?.is_success;
+        let tips = self.git(&self.top, &["rev-parse", "HEAD", &worktree.branch]).await?.text();
+        let has_own = tips.split_once('\n').is_none_or(|(here, there)| here != there);
+        if !on_branch && has_own {
             told.push(format!(
                 "removed {path}; the branch {} stays, because no branch is checked out here",
                 worktree.branch
@@ -392,9 +395,9 @@ impl Repository {
             told.push(format!("removed {path}; the branch {} stays", worktree.branch));
         }
         let reference = format!("{HEADS}{own}");
-        let has_own =
+        let is_there =
             self.git(&self.top, &["show-ref", "--verify", "--quiet", &reference]).await?.is_success;
-        if has_own && self.ahead(&own).await? == 0 {
+        if is_there && self.ahead(&own).await? == 0 {
             self.done(&self.top, &["branch", "--quiet", "-D", &own]).await?;
         }
         if worktree.branch == own {

@@ -349,6 +349,11 @@ fn a_merge_into_no_branch_keeps_the_branch_and_files_in_an_empty_submodule_stay(
     let told = merged.stdout();
     assert!(told.contains("the branch myclaw/fix stays, because no branch"), "{told}");
     assert!(git(&project, &["branch", "--list"]).contains("myclaw/fix"));
+    // One in which nothing was done leaves no branch.
+    let unused = run_in(&home, &project, &["run", "--worktree", "hello"]);
+    unused.assert_code(0);
+    assert!(unused.stderr().contains("nothing was changed"), "{}", unused.stderr());
+    assert!(!git(&project, &["branch", "--list"]).contains("myclaw/wt-"));
     // git does not look into the directory of a submodule.
     run_in(&home, &project, &["run", "--worktree=more", "hello"]).assert_code(0);
     let inner = home.path().join("thing.worktrees/more/inner");
