@@ -1,6 +1,6 @@
 //! Forms of MCP servers in chats: asked for field by field, answered by the owner in words, by a command or by a button.
 
-use myclaw_testkit::{BotMessage, instruction, mcp_server};
+use myclaw_testkit::{BotMessage, Terminal, instruction, mcp_server};
 
 use super::*;
 
@@ -82,6 +82,28 @@ fn the_owner_fills_in_a_form_in_the_chat() {
         assert!(asked.text().contains(words), "{words}: {}", asked.text());
     }
     bench.bot.write(ANN, &format!("/approve {code}"));
+    until("the server has the answer", || {
+        bench.asked().contains("content: {'branch': 'next year', 'size': 'large'}")
+    });
+    gateway.stop();
+}
+
+#[test]
+fn the_owner_fills_in_a_form_where_they_attach() {
+    let bench = asking();
+    let gateway = bench.start();
+    let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    let mut terminal = Terminal::spawn(command.arg("attach"));
+    terminal.expect("You: ");
+    terminal.send_line(&order("one1"));
+    terminal.expect("Write branch, /decline or /cancel:");
+    terminal.send_line("next year");
+    terminal.expect("Write size (small, large), /decline or /cancel:");
+    terminal.send_line("large");
+    // All of it is shown before it is sent.
+    terminal.expect("a yes sends size");
+    terminal.expect("or (n)o?");
+    terminal.send_line("o");
     until("the server has the answer", || {
         bench.asked().contains("content: {'branch': 'next year', 'size': 'large'}")
     });

@@ -74,6 +74,31 @@ fn a_plan_is_changed_over_http_and_a_command_is_not() {
 }
 
 #[test]
+fn a_plan_is_changed_on_the_page() {
+    let variable = |name: &str| std::env::var_os(name);
+    let (Some(playwright), Some(axe)) = (variable("MYCLAW_PLAYWRIGHT"), variable("MYCLAW_AXE"))
+    else {
+        myclaw_testkit::skip_without(
+            "MYCLAW_PLAYWRIGHT or MYCLAW_AXE is not set; scripts/test does",
+        );
+        return;
+    };
+    let bench = Bench::new(planning());
+    let gateway = bench.start();
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/third-party/web-ui-plans.mjs");
+    let mut command = std::process::Command::new("node");
+    command.arg(script).env("PLAYWRIGHT", playwright).env("AXE", axe);
+    command.env("GATEWAY", format!("http://127.0.0.1:{}", bench.port));
+    command.env("TOKEN", &gateway.client.token);
+    RunningChild::run(&mut command).assert_code(0);
+    assert!(is_made(&bench, "made.txt"));
+    let sent = json!(bench.model.last_request().messages()).to_string();
+    assert!(sent.contains("The user changed the plan:\\n[ ] Read it\\n[ ] Test it"), "{sent}");
+    gateway.stop();
+}
+
+#[test]
 fn a_plan_is_changed_where_one_attaches() {
     let bench = Bench::new(planning());
     let gateway = bench.start();
