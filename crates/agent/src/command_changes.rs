@@ -295,6 +295,12 @@ impl Hook for CommandChanges {
         Box::pin(async move {
             let mut state = self.state.lock().await;
             Self::look_last(&mut state).await.map_err(HookError)?;
+            if matches!(state.files, Files::Known(_)) {
+                // The session was released before, so what the last command changed is on this machine alone.
+                let session = self.session.clone();
+                let shared = blocking(move || session.share_side_files()).await;
+                shared.map_err(|error| HookError(error.message))?;
+            }
             state.why.take().map_or(Ok(()), |why| Err(HookError(why)))
         })
     }
