@@ -1,6 +1,7 @@
 //! Going back in talk and files on the gateway that took a session over.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use myclaw_testkit::{RecordedRequest, Step};
 
@@ -43,6 +44,8 @@ fn a_rewind_works_on_the_gateway_that_takes_a_session_over() {
         assert_eq!(first.client.outcome(&message).unwrap()["state"], "answered");
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "two\n");
+    let mode = || fs::metadata(&file).unwrap().permissions().mode();
+    let before = mode();
     first.kill();
     // Its disk is gone with it.
     fs::remove_dir_all(machines[0].home.state_directory().join("side-files")).unwrap();
@@ -62,6 +65,7 @@ fn a_rewind_works_on_the_gateway_that_takes_a_session_over() {
         let back = ask("b", "/rewind 2").await;
         assert_eq!(back["ok"], true, "{back}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "one\n", "{back}");
+        assert_eq!(mode(), before);
         assert!(back["result"]["unsent"].to_string().contains("say two"), "{back}");
         assert!(back["result"]["session"].is_string(), "{back}");
     });

@@ -1,13 +1,16 @@
 //! Old contents of files.
 
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Read};
 use std::path::Path;
 
-use myclaw_files::portable::MetadataExt;
+use myclaw_files::portable::{MetadataExt, PermissionsExt};
 
 use super::fingerprint::mode_of;
 use super::{Fingerprint, MAX_IMAGE_BYTES};
+
+/// What read, write and execute are of a mode. Nothing else is given by a text that was written down.
+const PERMISSIONS: u32 = 0o777;
 
 /// The result of keeping a file's content.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,6 +20,16 @@ pub(super) enum Kept {
     No(String),
     /// The file is not the one that the caller has read.
     Changed,
+}
+
+/// Gives a file that was made of kept content the permissions that were written down, if those of the content are others.
+pub(super) fn give_mode(path: &Path, kept: &Metadata, wanted: &Fingerprint) -> io::Result<()> {
+    match wanted.mode {
+        Some(mode) if mode != mode_of(kept) => {
+            std::fs::set_permissions(path, Permissions::from_mode(mode & PERMISSIONS))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Keeps the content of the file at `source`, whose metadata were `before` when the caller read it, as `image`.
@@ -51,7 +64,8 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     facts(one) == facts(other)
 }
 
-/// The kept content with its metadata, if it is unchanged.
+/// The kept content with its metadata, if it is unchanged. Its permissions may be others: a copy that another machine has fetched
+/// is private, and a link has those that the file got since.
 pub(super) fn load(image: &Path, wanted: &Fingerprint) -> io::Result<Option<(Vec<u8>, Metadata)>> {
     let file = match File::open(image) {
         Ok(file) => file,
@@ -61,6 +75,6 @@ pub(super) fn load(image: &Path, wanted: &Fingerprint) -> io::Result<Option<(Vec
     let metadata = file.metadata()?;
     let mut bytes = Vec::new();
     file.take(MAX_IMAGE_BYTES + 1).read_to_end(&mut bytes)?;
-    let found = Fingerprint::of(&bytes, Some(mode_of(&metadata)));
+    let found = Fingerprint::of(&bytes, None);
     Ok(found.matches(wanted).then_some((bytes, metadata)))
 }

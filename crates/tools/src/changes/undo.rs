@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use myclaw_engine::ToolContext;
 use serde::Serialize;
 
-use super::image::load;
+use super::image::{give_mode, load};
 use super::journal::Journal;
 use super::plan::{Direction, Plan, Step, Undone, WhichTurn, plan, turns};
 use super::record::record_undo;
@@ -171,7 +171,9 @@ impl Step {
         let gone = || io::Error::other("its old content is gone");
         let (bytes, metadata) = load(&goal.image, &goal.fingerprint)?.ok_or_else(gone)?;
         std::fs::create_dir_all(myclaw_files::parent_of(&self.path))?;
-        replace_file(&self.path, &bytes, &Attributes { like: Some(metadata), executable: None })
+        let attributes = Attributes { like: Some(metadata.clone()), executable: None };
+        replace_file(&self.path, &bytes, &attributes)?;
+        give_mode(&self.path, &metadata, &goal.fingerprint)
     }
 }
 
