@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use myclaw_agent::{Home, SessionConfig, SessionOptions, configured_model, engine};
+use myclaw_agent::{Home, SessionConfig, SessionOptions, engine, models::configured_model};
 use myclaw_config::{Config, Environment, Paths};
 use myclaw_engine::{Engine, SessionInbox, SystemClock};
 use myclaw_llm::{ContentBlock, HttpOptions, parse_model_ref};

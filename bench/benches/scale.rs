@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use myclaw_agent::{SessionConfig, SessionOptions, configured_model, engine};
+use myclaw_agent::{SessionConfig, SessionOptions, engine, models::configured_model};
 use myclaw_config::{Config, Environment, Paths};
 use myclaw_engine::Engine;
 use myclaw_llm::{ContentBlock, HttpOptions, parse_model_ref};

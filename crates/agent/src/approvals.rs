@@ -29,7 +29,7 @@ pub use words::{INSTEAD, WrittenAnswer, read_answer, run_instead};
 
 use crate::blocking::blocking;
 use crate::permissions::Permissions;
-use crate::{AgentError, ConfigProposal, SessionConfig};
+use crate::{AgentError, SessionConfig, config_write::ConfigProposal};
 use store::GRANT_FORMAT;
 
 /// The channel of the terminal, of editors and of programs on this machine. Its sessions share the answers of their

@@ -1,7 +1,7 @@
 //! Finds mistakes in the config file that depend on providers, key files, hooks and workspaces.
 //!
 //! [`load_checked`] refuses a config that would send messages to an address that is not configured; every command that
-//! talks to a model loads the config with it. [`crate::check_config`] finds everything else that would make a run fail, for
+//! talks to a model loads the config with it. [`crate::config_write::check_config`] finds everything else that would make a run fail, for
 //! `myclaw config check`.
 
 use std::path::Path;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::config_check::{self, examine};
 use crate::confinement::{StoppedRuns, sandbox_problems};
-use crate::{AgentError, Examination, FailureClass, Home};
+use crate::{AgentError, FailureClass, Home, config_check::Examination};
 
 /// Most changes of one proposal: more than a person reads.
 const MOST_CHANGES: usize = 50;

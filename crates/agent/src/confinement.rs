@@ -29,7 +29,7 @@ use self::slot::Placed;
 use crate::blocking::blocking;
 use crate::helper::{self, ToolSetup};
 use crate::workspace::{Quota, WorkspaceUse};
-use crate::{AgentError, FailureClass, Party, SessionConfig, permissions};
+use crate::{AgentError, FailureClass, SessionConfig, permissions, workspace::Party};
 
 /// An idle helper ends after this time: it uses some megabytes of memory, and the next one starts in milliseconds.
 const IDLE: Duration = Duration::from_secs(300);

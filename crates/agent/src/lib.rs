@@ -6,7 +6,7 @@
 //! [`AgentError`] with a class.
 #![forbid(unsafe_code)]
 
-mod agent_files;
+pub mod agent_files;
 pub mod approvals;
 mod ask_once;
 mod blocking;
@@ -14,9 +14,9 @@ mod browser_tool;
 mod closed;
 mod command_changes;
 mod command_text;
-mod config_check;
-mod config_write;
-mod confinement;
+pub mod config_check;
+pub mod config_write;
+pub mod confinement;
 pub mod custom_commands;
 mod declarations;
 mod diagnostics;
@@ -25,94 +25,67 @@ mod driver;
 mod error;
 pub mod export;
 mod git;
-mod goal;
+pub mod goal;
 mod helper;
-mod hiding;
+pub mod hiding;
 mod home;
 mod jobs;
-mod key_lookup;
+pub mod key_lookup;
 mod key_stores;
 mod known_agent;
 pub mod mcp;
 mod memory;
 mod memory_stores;
 mod mode;
-mod models;
+pub mod models;
 mod once;
 mod outgoing;
 mod outputs;
 pub mod packages;
 pub mod permissions;
 mod picture_tool;
-mod plan;
+pub mod plan;
 mod project;
-mod provider_login;
+pub mod provider_login;
 mod providers;
 pub mod requests;
 mod run;
-mod running;
+pub mod running;
 mod secrets;
-mod security_check;
-mod selection;
+pub mod security_check;
+pub mod selection;
 mod session;
 mod session_config;
-mod setup;
+pub mod setup;
 mod side_files;
 mod similar;
-mod skills;
+pub mod skills;
 mod snapshots;
 mod speech_setup;
 mod stores;
 pub mod subagents;
-mod trial;
+pub mod trial;
 mod undo;
 mod vector_stores;
 mod web_tools;
-mod workspace;
+pub mod workspace;
 pub mod worktrees;
 
-pub use agent_files::{AgentFile, AgentFileOrigin, AgentFiles, BadAgentFile};
 pub use browser_tool::browser_obstacle;
-pub use config_check::{Examination, load_checked};
-pub use config_write::{
-    ConfigProposal, ConfigWriteError, WrittenConfig, change_config, check_config, replace_config,
-};
-#[cfg(target_os = "linux")]
-pub use confinement::try_escapes;
-pub use confinement::{SandboxProblem, SandboxReport, StoppedRuns, own_sandbox, sandbox_problems};
 pub use declarations::declaration_of;
 pub use direct_call::DirectTools;
 pub use driver::{Driver, FrontEndTools};
 pub use error::{AgentError, FailureClass};
-pub use goal::{Goal, GoalOrder, GoalStep, Judge, Pursuit, turns_left};
 pub use helper::helper_main;
-pub use hiding::{IfHidingFails, StateDirectoryReport};
 pub use home::Home;
 pub use jobs::JobWake;
-pub use key_lookup::{KeyPresence, find_program, look_for_key, look_for_profile};
 pub use key_stores::KeyStores;
 pub use known_agent::check_agent;
 pub use memory_stores::{AgentMemory, MemoryStores};
-pub use models::{configured_model, meant_provider, profiles_in_order};
 pub use picture_tool::IMAGE_GENERATE;
-pub use plan::{Plan, PlanStep, StepStatus};
-pub use provider_login::{
-    BegunProviderLogin, LoginStep, ProviderLogin, ProviderLoginError, providers_with_logins,
-    read_client_file,
-};
 pub use providers::{HttpProviders, engine, key_resolver};
 pub use run::{RunAgentParams, run_agent, run_agent_with};
-pub use running::{
-    Doing, NotAnswered, RunningCall, RunningSession, SeenTurn, answer_from_outside, ask_to_stop,
-    running_sessions,
-};
 pub use secrets::written_secrets;
-pub use security_check::{SecurityFinding, Severity, security_findings};
-pub use selection::{
-    LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, apply_served_facts,
-    configured_local_probe, environment_key, known_providers, local_base_url, local_probe, select,
-    unknown_provider,
-};
 pub use session::{
     Accepted, CommandAnswer, Done, Foreground, Handover, Next, Outcome, RAN_COMMAND, Rewound, Said,
     Session, SessionCallback, SessionCommand, SessionEvent, SessionWork, compacted, is_remark,
@@ -123,19 +96,11 @@ pub use session_config::{
     CRON_CHANNEL, HEARTBEAT_PEER, MAIN_SESSION, PERSON_CHANNEL, RunAdditions, RunOptions,
     SUBAGENT_CHANNEL, SessionConfig, SessionOptions, call_limits, exhausted_today, spent_today,
 };
-pub use setup::{
-    ModelSetUp, NewModel, SetupError, default_agent_key, set_up_model, try_key, usable_model,
-};
 pub use similar::did_you_mean;
-pub use skills::{FoundSkill, FoundSkills};
 pub use stores::{ServerStores, Stores};
-pub use trial::{Trial, TrialAnswer, TrialFailure, TrialQuestion};
 pub use undo::UndoMode;
 pub use vector_stores::VectorStores;
 pub use web_tools::FileDownloads;
-pub use workspace::{
-    MovedSession, Party, Quota, WorkspaceUse, moved_sessions, protected_names, workspace_of_session,
-};
 
 // What follows belongs to other crates. It is what a program needs that embeds an agent and depends on this crate alone: to
 // write a tool, a hook, an approver or a store, and to read events and results. The crates of this workspace take these

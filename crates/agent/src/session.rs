@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::blocking::with_threads;
 use crate::driver::Driver;
 use crate::selection::Selection;
-use crate::{AgentError, FailureClass, Home, Pursuit, SessionConfig, SessionOptions};
+use crate::{AgentError, FailureClass, Home, SessionConfig, SessionOptions, goal::Pursuit};
 
 mod aside;
 mod asked_by_program;

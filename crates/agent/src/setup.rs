@@ -15,8 +15,9 @@ use crate::config_check::refuse_mistakes;
 use crate::models::{profiles_in_order, resolve};
 use crate::selection::{SelectionSource, Wanted, find_access, select};
 use crate::{
-    ConfigWriteError, Home, Trial, TrialFailure, TrialQuestion, WrittenConfig, call_limits,
-    change_config,
+    Home, call_limits,
+    config_write::{ConfigWriteError, WrittenConfig, change_config},
+    trial::{Trial, TrialFailure, TrialQuestion},
 };
 
 /// The message of a trial. Any answer is a success.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use myclaw_agent::{AgentError, ConfigWriteError, FailureClass};
+use myclaw_agent::{AgentError, FailureClass, config_write::ConfigWriteError};
 use myclaw_config::{ConfigError, RenderStyle};
 use myclaw_files::formats::StateFormatsError;
 use myclaw_memory::NotebookError;

@@ -1,6 +1,9 @@
 //! Messages to the user about the active model and its thinking level.
 
-use myclaw_agent::{Selection, SelectionSource, Session, SessionCommand};
+use myclaw_agent::{
+    Session, SessionCommand,
+    selection::{Selection, SelectionSource},
+};
 
 use crate::exit::CliError;
 use crate::print::note;

@@ -4,7 +4,11 @@ mod key;
 
 use std::collections::BTreeMap;
 
-use myclaw_agent::{Home, configured_local_probe, configured_model, did_you_mean, known_providers};
+use myclaw_agent::{
+    Home, did_you_mean,
+    models::configured_model,
+    selection::{configured_local_probe, known_providers},
+};
 use myclaw_auth::AuthFile;
 use myclaw_config::Config;
 use myclaw_llm::{

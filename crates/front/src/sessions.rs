@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::{Home, SessionConfig, did_you_mean, workspace_of_session};
+use myclaw_agent::{Home, SessionConfig, did_you_mean, workspace::workspace_of_session};
 use myclaw_config::Paths;
 use myclaw_llm::Redactor;
 use myclaw_session::{

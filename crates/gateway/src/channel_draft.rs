@@ -4,7 +4,10 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::{AgentError, ConfigWriteError, Home, WrittenConfig, change_config};
+use myclaw_agent::{
+    AgentError, Home,
+    config_write::{ConfigWriteError, WrittenConfig, change_config},
+};
 use myclaw_channels::Channel;
 use myclaw_config::{
     ChannelAccounts, ChannelDeclaration, ChannelsConfig, ConfigChange, ConfigFile, ConfigPath,

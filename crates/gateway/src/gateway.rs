@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::{AgentError, Home, load_checked};
+use myclaw_agent::{AgentError, Home, config_check::load_checked};
 use myclaw_channels::Channel;
 use myclaw_config::Loaded;
 use myclaw_delivery::channels::Channels;

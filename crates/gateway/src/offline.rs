@@ -5,7 +5,7 @@ mod pairing;
 
 use std::sync::Arc;
 
-use myclaw_agent::{Home, load_checked};
+use myclaw_agent::{Home, config_check::load_checked};
 use myclaw_gateway_client::store_path;
 use myclaw_store::{SqliteStore, Store, StoreError};
 

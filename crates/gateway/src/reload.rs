@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::{AgentError, Home, load_checked};
+use myclaw_agent::{AgentError, Home, config_check::load_checked};
 use myclaw_config::{Config, ExposeSecret as _};
 use myclaw_delivery::channels::{ChannelChanges, Channels};
 use myclaw_delivery::current::{Current, InForce};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use myclaw_agent::{GoalOrder, did_you_mean};
+use myclaw_agent::{did_you_mean, goal::GoalOrder};
 use myclaw_tools::Direction;
 
 use super::back::GoesBack;

@@ -1,6 +1,6 @@
 //! `/goal`: turns until a condition holds, within bounds.
 
-use myclaw_agent::{Goal, GoalOrder, GoalStep, Judge, Pursuit, turns_left};
+use myclaw_agent::goal::{Goal, GoalOrder, GoalStep, Judge, Pursuit, turns_left};
 use myclaw_session::Role;
 
 use super::Chat;

@@ -1,6 +1,6 @@
 //! The models from which `/model` lets the user choose.
 
-use myclaw_agent::{AgentError, Session, SessionConfig, change_config};
+use myclaw_agent::{AgentError, Session, SessionConfig, config_write::change_config};
 use myclaw_config::{ConfigChange, ConfigFile, ConfigPath};
 
 use myclaw_front::exit::CliError;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use myclaw_agent::Plan;
+use myclaw_agent::plan::Plan;
 use myclaw_config::ThemeName;
 use myclaw_engine::AgentRunEvent;
 use myclaw_llm::Usage;

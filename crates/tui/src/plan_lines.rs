@@ -1,6 +1,6 @@
 //! The agent's plan on the screen.
 
-use myclaw_agent::{Plan, PlanStep, StepStatus};
+use myclaw_agent::plan::{Plan, PlanStep, StepStatus};
 use myclaw_front::terminal::{Style, escaped, truncated};
 
 /// Steps that are shown below the text while the agent works.

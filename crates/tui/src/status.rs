@@ -4,7 +4,7 @@ mod command;
 
 use std::path::{Path, PathBuf};
 
-use myclaw_agent::{Selection, Session, last_usage, spent_today, window_tokens};
+use myclaw_agent::{Session, last_usage, selection::Selection, spent_today, window_tokens};
 use myclaw_config::StatusPart;
 use myclaw_engine::{AgentRunEvent, Mode};
 use myclaw_files::{EntryKind, SharedDirectory, canonical};

@@ -1,6 +1,6 @@
 //! `/theme`: shows the colours that there are, and changes them for this chat and the next ones.
 
-use myclaw_agent::{Home, change_config};
+use myclaw_agent::{Home, config_write::change_config};
 use myclaw_config::{ConfigChange, ConfigFile, ThemeName};
 use myclaw_front::terminal::choose_palette;
 use serde::Deserialize as _;

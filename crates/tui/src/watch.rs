@@ -5,8 +5,11 @@ use std::time::{Duration, Instant};
 
 use myclaw_agent::approvals::WaitingApproval;
 use myclaw_agent::{
-    Doing, Home, NotAnswered, RunningCall, RunningSession, answer_from_outside, ask_to_stop,
-    did_you_mean, running_sessions,
+    Home, did_you_mean,
+    running::{
+        Doing, NotAnswered, RunningCall, RunningSession, answer_from_outside, ask_to_stop,
+        running_sessions,
+    },
 };
 use myclaw_front::exit::CliError;
 use myclaw_front::interrupt::Interrupts;

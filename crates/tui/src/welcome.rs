@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use myclaw_agent::{Goal, Plan, SessionConfig, is_remark, is_reminder};
+use myclaw_agent::{SessionConfig, goal::Goal, is_remark, is_reminder, plan::Plan};
 use myclaw_engine::Mode;
 use myclaw_session::{Role, TranscriptMessage};
 

@@ -13,7 +13,7 @@ use crate::export::local_minute;
 use crate::memory::refuse_store;
 use crate::selection::Selection;
 use crate::session_config::spent_today;
-use crate::{AgentError, GoalOrder, Plan, SessionConfig, UndoMode};
+use crate::{AgentError, SessionConfig, UndoMode, goal::GoalOrder, plan::Plan};
 
 mod context;
 mod memory;
@@ -210,7 +210,8 @@ fn agents(config: &SessionConfig) -> CommandAnswer {
     if found.agents.is_empty() && found.problems.is_empty() {
         return "no agents yet; `myclaw agents --help` shows how to write one".to_owned().into();
     }
-    let row = |agent: &crate::AgentFile| vec![agent.name.clone(), agent.description.clone()];
+    let row =
+        |agent: &crate::agent_files::AgentFile| vec![agent.name.clone(), agent.description.clone()];
     let mistakes: Vec<String> = found
         .problems
         .iter()

@@ -11,7 +11,10 @@ use tokio_util::sync::CancellationToken;
 use super::{Session, SessionEvent};
 use crate::blocking::blocking;
 use crate::goal::{dollars, turns_left};
-use crate::{AgentError, Goal, GoalOrder, GoalStep, Pursuit};
+use crate::{
+    AgentError,
+    goal::{Goal, GoalOrder, GoalStep, Pursuit},
+};
 
 /// What one can do about a paused goal.
 const ADVICE: &str = "/goal resume goes on, /goal stop drops it";

@@ -5,7 +5,7 @@ use myclaw_config::WorkspaceAccessName;
 use myclaw_engine::Notice;
 
 use crate::permissions::{hidden_repositories, sandbox_rules};
-use crate::{Party, SessionConfig};
+use crate::{SessionConfig, workspace::Party};
 
 impl SessionConfig {
     /// Looks once for repositories in the directory of a session that others can change. The owner's session has a notice

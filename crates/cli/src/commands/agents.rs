@@ -1,6 +1,6 @@
 //! `myclaw agents`: the agents that are files, and the mistakes in such files.
 
-use myclaw_agent::{AgentFile, AgentFileOrigin};
+use myclaw_agent::agent_files::{AgentFile, AgentFileOrigin};
 use myclaw_front::exit::CliError;
 use myclaw_front::home::{find_home, load_session};
 use myclaw_front::print::{Printer, columns};
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &AgentsArgs) -> Result<(), CliError> {
     session.directory = session.directory.take().or_else(|| session.project_here());
     let found = session.agent_files();
     let mut printer = Printer::stdout();
-    let mistake = |problem: &myclaw_agent::BadAgentFile| {
+    let mistake = |problem: &myclaw_agent::agent_files::BadAgentFile| {
         format!("{}:{}: {}", problem.path.display(), problem.line, problem.message)
     };
     if args.json {

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use myclaw_agent::{Home, configured_model, did_you_mean, environment_key, load_checked};
+use myclaw_agent::{
+    Home, config_check::load_checked, did_you_mean, models::configured_model,
+    selection::environment_key,
+};
 use myclaw_auth::{
     Arranged, AuthFile, AuthProfile, AuthStore, AuthStoreError, OrderRules, arrange,
 };

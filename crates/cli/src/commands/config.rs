@@ -1,6 +1,9 @@
 //! `myclaw config`.
 
-use myclaw_agent::{Examination, check_config, load_checked};
+use myclaw_agent::{
+    config_check::{Examination, load_checked},
+    config_write::check_config,
+};
 use myclaw_config::{json_schema, load_config};
 
 use crate::args::{ConfigArgs, ConfigCommand};

@@ -8,8 +8,11 @@ use std::sync::Arc;
 use myclaw_agent::permissions::unanswered_questions;
 use myclaw_agent::speech::{speaker, speech_obstacles, transcriber};
 use myclaw_agent::{
-    FailureClass, Home, LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted,
-    browser_obstacle, exhausted_today, find_program, load_checked, local_probe, select,
+    FailureClass, Home, browser_obstacle,
+    config_check::load_checked,
+    exhausted_today,
+    key_lookup::find_program,
+    selection::{LOCAL_SERVERS_VARIABLE, Selection, SelectionSource, Wanted, local_probe, select},
 };
 use myclaw_config::{Config, ConfigError, ResolvedAgent};
 use myclaw_hooks::{UnusableCommand, unusable_commands};

@@ -1,6 +1,6 @@
 //! `myclaw groups`: the chats that a host answers.
 
-use myclaw_agent::load_checked;
+use myclaw_agent::config_check::load_checked;
 use myclaw_config::{BindingMatch, ChatId};
 use myclaw_host::{
     Access, DayUsage, ExtraMount, Folder, Group, GroupUsage, Groups, GroupsError, HostHome, Listens,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::{Home, own_sandbox, protected_names};
+use myclaw_agent::{Home, confinement::own_sandbox, workspace::protected_names};
 use myclaw_config::Config;
 use myclaw_host::{
     Backend, ContainerBackend, ContainerEngine, FileChannel, Host, HostError, HostHome,

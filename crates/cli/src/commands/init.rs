@@ -1,6 +1,9 @@
 //! `myclaw init`.
 
-use myclaw_agent::{Home, SelectionSource, Wanted, select};
+use myclaw_agent::{
+    Home,
+    selection::{SelectionSource, Wanted, select},
+};
 use myclaw_config::{
     Config, ConfigError, StarterModel, load_or_default, starter_config, write_config_if_missing,
 };

@@ -3,7 +3,7 @@
 mod show;
 mod trial;
 
-use myclaw_agent::load_checked;
+use myclaw_agent::config_check::load_checked;
 use myclaw_front::exit::CliError;
 use myclaw_front::home::find_home;
 use myclaw_front::models::{ModelFilter, find_models, table};

@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 
 use asking::{Asker, Default};
 use myclaw_agent::{
-    AgentError, Home, NewModel, SetupError, WrittenConfig, change_config, default_agent_key,
-    environment_key, load_checked, set_up_model, usable_model,
+    AgentError, Home,
+    config_check::load_checked,
+    config_write::{WrittenConfig, change_config},
+    selection::environment_key,
+    setup::{NewModel, SetupError, default_agent_key, set_up_model, usable_model},
 };
 use myclaw_config::{ConfigChange, ConfigFile, KeySource, SecretString};
 use myclaw_files::create_private_directory;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use myclaw_agent::subagents::SubagentTools;
 use myclaw_agent::{
-    Driver, FailureClass, Home, RunOptions, Selection, SessionConfig, SessionEvent, engine,
+    Driver, FailureClass, Home, RunOptions, SessionConfig, SessionEvent, engine,
+    selection::Selection,
 };
 use myclaw_config::ToolRules;
 use myclaw_engine::{EventCallback, RunParams, RunResult};

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use myclaw_agent::{Party, Quota, SandboxReport, WorkspaceUse};
+use myclaw_agent::{
+    confinement::SandboxReport,
+    workspace::{Party, Quota, WorkspaceUse},
+};
 use myclaw_config::SandboxMode;
 use myclaw_sandbox::{Confinement, Level, Limits, Network, WorkspaceAccess};
 use serde_json::{Value, json};
@@ -212,7 +215,7 @@ fn test(args: &SessionArgs) -> Result<(), CliError> {
              bubblewrap",
         ));
     }
-    let rows = myclaw_agent::try_escapes(level)?;
+    let rows = myclaw_agent::confinement::try_escapes(level)?;
     let mut printer = Printer::stdout();
     printer.safe_lines(rows.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let count = |verdict: Verdict| rows.iter().filter(|row| row.verdict() == verdict).count();

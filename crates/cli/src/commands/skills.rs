@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use myclaw_agent::{FoundSkill, FoundSkills, did_you_mean};
+use myclaw_agent::{
+    did_you_mean,
+    skills::{FoundSkill, FoundSkills},
+};
 use myclaw_skills::SkillOrigin;
 use serde::Serialize;
 

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
-use myclaw_agent::Party;
+use myclaw_agent::workspace::Party;
 use myclaw_engine::{Approval, ApprovalRequest, Approver};
 use myclaw_session::SessionKey;
 use myclaw_store::{Place, Records, Stored};

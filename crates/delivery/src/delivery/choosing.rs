@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use myclaw_agent::{AgentError, Selection, SessionConfig};
+use myclaw_agent::{AgentError, SessionConfig, selection::Selection};
 use myclaw_llm::ThinkingLevel;
 use myclaw_session::SessionError;
 use serde_json::{Value, json};

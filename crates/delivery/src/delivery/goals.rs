@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use myclaw_agent::GoalOrder;
+use myclaw_agent::goal::GoalOrder;
 use myclaw_store::{Change, Place, Records};
 use serde::{Deserialize, Serialize};
 

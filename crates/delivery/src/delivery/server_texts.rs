@@ -1,6 +1,6 @@
 //! What messages of the owner name of MCP servers: resources and prompts.
 
-use myclaw_agent::{Party, SessionConfig};
+use myclaw_agent::{SessionConfig, workspace::Party};
 use myclaw_llm::ContentBlock;
 use myclaw_session::PeerKind;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use myclaw_agent::{Home, Stores, load_checked};
+use myclaw_agent::{Home, Stores, config_check::load_checked};
 use myclaw_config::{Config, Environment};
 use myclaw_engine::Clock;
 use myclaw_schedule::Schedule;

@@ -1,6 +1,6 @@
 //! Where the key for a provider comes from. The key itself is never printed.
 
-use myclaw_agent::{Home, environment_key};
+use myclaw_agent::{Home, selection::environment_key};
 use myclaw_auth::AuthFile;
 use myclaw_config::Config;
 use myclaw_llm::{KeyNeed, provider_info};

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
 use myclaw_agent::permissions::{Permissions, known_tools, sandbox_rules};
-use myclaw_agent::{FoundSkill, SessionConfig, SessionOptions};
+use myclaw_agent::{SessionConfig, SessionOptions, skills::FoundSkill};
 use myclaw_config::{AgentId, Config};
 use myclaw_session::SessionError;
 use myclaw_skills::SkillOrigin;

@@ -232,7 +232,7 @@ impl Server {
             .ok_or_else(|| unknown(body))?
             .map_err(GatewayError::Unusable)?;
         let change = ConfigChange::Unset { path };
-        let written = myclaw_agent::change_config(&home, &file, &[change]).await;
+        let written = myclaw_agent::config_write::change_config(&home, &file, &[change]).await;
         let written = written.map_err(Refusal::Write)?;
         Ok(self.in_force(&home, &written.file).await)
     }

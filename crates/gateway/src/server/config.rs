@@ -7,7 +7,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use myclaw_agent::{AgentError, ConfigWriteError, Home, change_config};
+use myclaw_agent::{
+    AgentError, Home,
+    config_write::{ConfigWriteError, change_config},
+};
 use myclaw_config::{ConfigChange, ConfigError, ConfigFile, MASKED, Report, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -6,7 +6,8 @@ use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use myclaw_agent::{
-    Home, NotAnswered, RunningSession, answer_from_outside, ask_to_stop, running_sessions,
+    Home,
+    running::{NotAnswered, RunningSession, answer_from_outside, ask_to_stop, running_sessions},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};

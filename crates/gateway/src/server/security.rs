@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::routing::get;
 use axum::{Json, Router};
-use myclaw_agent::security_findings;
+use myclaw_agent::security_check::security_findings;
 use serde_json::{Value, json};
 
 use super::Server;

@@ -12,7 +12,7 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use myclaw_agent::export::{ExportFormat, ExportedSession, export_session};
-use myclaw_agent::{AgentError, Plan};
+use myclaw_agent::{AgentError, plan::Plan};
 use myclaw_session::{
     About, Case, Catalog, IndexedSession, LockWait, SearchQuery, SessionError, SessionKey,
     indexed_title,

@@ -7,7 +7,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use myclaw_agent::{NewModel, SetupError, environment_key, set_up_model, usable_model};
+use myclaw_agent::{
+    selection::environment_key,
+    setup::{NewModel, SetupError, set_up_model, usable_model},
+};
 use myclaw_config::{Config, Environment, KeySource, SecretString};
 use myclaw_llm::{KeyNeed, ModelCatalog, ProviderInfo};
 use serde::{Deserialize, Deserializer};

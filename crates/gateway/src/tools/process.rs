@@ -3,7 +3,7 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use myclaw_agent::{ConfigProposal, Home};
+use myclaw_agent::{Home, config_write::ConfigProposal};
 use myclaw_config::{ConfigPath, MASKED, schema_outline};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use agent_client_protocol_schema::v1::{
     Error, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption,
     SessionMode, SessionModeState,
 };
-use myclaw_agent::{Selection, Session, SessionConfig, offered_levels};
+use myclaw_agent::{Session, SessionConfig, offered_levels, selection::Selection};
 use myclaw_engine::Mode;
 use myclaw_llm::ThinkingLevel;
 

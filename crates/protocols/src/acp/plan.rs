@@ -3,7 +3,7 @@
 use agent_client_protocol_schema::v1::{
     Plan as EditorPlan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate,
 };
-use myclaw_agent::{Plan, PlanStep, StepStatus};
+use myclaw_agent::plan::{Plan, PlanStep, StepStatus};
 use serde_json::Value;
 
 /// The update that shows the plan in the details of a tool's result, if they hold one.

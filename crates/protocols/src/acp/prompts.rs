@@ -8,7 +8,8 @@ use agent_client_protocol_schema::v1::{
     UnstructuredCommandInput,
 };
 use myclaw_agent::{
-    Accepted, FailureClass, Foreground, FoundSkills, GoalOrder, Session, SessionCommand,
+    Accepted, FailureClass, Foreground, Session, SessionCommand, goal::GoalOrder,
+    skills::FoundSkills,
 };
 use myclaw_engine::{CompactionOutcome, CompactionReport};
 use myclaw_llm::ContentBlock as Block;

@@ -1,6 +1,6 @@
 //! What a program chooses for a session: its model, how much that thinks, and the permission mode.
 
-use myclaw_agent::{Selection, Session};
+use myclaw_agent::{Session, selection::Selection};
 use serde_json::{Value, json};
 
 use super::request::{SetMode, SetModel, SetThinking};

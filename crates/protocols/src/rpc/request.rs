@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use myclaw_agent::{GoalOrder, did_you_mean};
+use myclaw_agent::{did_you_mean, goal::GoalOrder};
 use myclaw_config::QueueMode;
 use myclaw_engine::ScopeKind;
 use serde::Deserialize;

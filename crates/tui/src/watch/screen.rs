@@ -2,8 +2,8 @@
 
 use std::io::{self, Write as _};
 
-use myclaw_agent::RunningSession;
 use myclaw_agent::approvals::WaitingApproval;
+use myclaw_agent::running::RunningSession;
 use myclaw_front::exit::CliError;
 use myclaw_front::pager::key_length;
 use myclaw_front::print::columns;

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
-use myclaw_agent::{did_you_mean, known_providers};
+use myclaw_agent::{did_you_mean, selection::known_providers};
 use myclaw_auth::{CredentialType, StoredProfile};
 use myclaw_config::{KEYRING_SERVICE, KeySource, SecretString};
 use myclaw_files::canonical;

@@ -3,8 +3,10 @@
 use std::fs;
 
 use myclaw_agent::{
-    LoginStep, ProviderLogin, ProviderLoginError, configured_model, meant_provider,
-    providers_with_logins, read_client_file,
+    models::{configured_model, meant_provider},
+    provider_login::{
+        LoginStep, ProviderLogin, ProviderLoginError, providers_with_logins, read_client_file,
+    },
 };
 use myclaw_auth::{CredentialType, StoredProfile};
 use myclaw_config::SecretString;

@@ -1,6 +1,6 @@
 //! `myclaw auth test`: one tiny call with each key.
 
-use myclaw_agent::{TrialFailure, configured_model, try_key};
+use myclaw_agent::{models::configured_model, setup::try_key, trial::TrialFailure};
 use myclaw_llm::{Model, ModelRef, parse_model_ref, provider_info};
 use serde::Serialize;
 

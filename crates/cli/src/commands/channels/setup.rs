@@ -1,6 +1,6 @@
 //! `myclaw channels add` and `remove`: change the config file, and keep what its owner has written there.
 
-use myclaw_agent::{AgentError, Home, change_config};
+use myclaw_agent::{AgentError, Home, config_write::change_config};
 use myclaw_config::{ChannelAccounts, ConfigChange, ConfigFile, DEFAULT_ACCOUNT};
 use myclaw_gateway::{ChannelDraft, DeviceLink, DraftKind, channel_removal};
 use serde_json::json;

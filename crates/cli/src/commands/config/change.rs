@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use myclaw_agent::{
-    AgentError, ConfigWriteError, Home, WrittenConfig, change_config, replace_config,
+    AgentError, Home,
+    config_write::{ConfigWriteError, WrittenConfig, change_config, replace_config},
 };
 use myclaw_config::{
     Config, ConfigChange, ConfigFile, ConfigPath, Environment, MASKED, Mistake, json5_value,

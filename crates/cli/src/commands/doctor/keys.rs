@@ -3,7 +3,12 @@
 
 use std::fs;
 
-use myclaw_agent::{Home, KeyPresence, Selection, look_for_profile, profiles_in_order};
+use myclaw_agent::{
+    Home,
+    key_lookup::{KeyPresence, look_for_profile},
+    models::profiles_in_order,
+    selection::Selection,
+};
 use myclaw_auth::{
     AuthFile, AuthProfile, AuthStore, ProfileOrigin, Validity, is_private, replacing_command,
 };

@@ -1,6 +1,6 @@
 //! Sessions of chats that got a workspace of their own, and left files in their agent's.
 
-use myclaw_agent::{Home, moved_sessions};
+use myclaw_agent::{Home, workspace::moved_sessions};
 
 use super::Check;
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use myclaw_agent::{
-    Home, IfHidingFails, SandboxProblem, SessionConfig, SessionOptions, StateDirectoryReport,
-    StoppedRuns, sandbox_problems,
+    Home, SessionConfig, SessionOptions,
+    confinement::{SandboxProblem, StoppedRuns, sandbox_problems},
+    hiding::{IfHidingFails, StateDirectoryReport},
 };
 use myclaw_config::Config;
 

@@ -2,7 +2,11 @@
 
 use std::io;
 
-use myclaw_agent::{Home, SecurityFinding, Severity, load_checked, security_findings};
+use myclaw_agent::{
+    Home,
+    config_check::load_checked,
+    security_check::{SecurityFinding, Severity, security_findings},
+};
 
 use crate::args::DoctorArgs;
 use myclaw_front::exit::CliError;

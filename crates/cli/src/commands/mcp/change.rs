@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use myclaw_agent::mcp::{ConfiguredServer, ImportSource, Imported, read_servers};
-use myclaw_agent::{AgentError, Home, change_config};
+use myclaw_agent::{AgentError, Home, config_write::change_config};
 use myclaw_config::{ConfigChange, ConfigFile, ConfigPath};
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,10 @@
 //! `myclaw models show`: all that is known about one model, and where each figure comes from.
 
 use myclaw_agent::{
-    Home, apply_served_facts, configured_model, load_checked, local_base_url, unknown_provider,
+    Home,
+    config_check::load_checked,
+    models::configured_model,
+    selection::{apply_served_facts, local_base_url, unknown_provider},
 };
 use myclaw_config::{Config, ModelDefinition};
 use myclaw_llm::{

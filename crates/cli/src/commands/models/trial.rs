@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use myclaw_agent::{
-    SessionConfig, SessionOptions, Trial, TrialAnswer, TrialFailure, TrialQuestion, call_limits,
-    load_checked, profiles_in_order,
+    SessionConfig, SessionOptions, call_limits,
+    config_check::load_checked,
+    models::profiles_in_order,
+    trial::{Trial, TrialAnswer, TrialFailure, TrialQuestion},
 };
 use myclaw_engine::{ActiveModel, cleaned_name, written_call};
 use myclaw_llm::{AssistantMessage, ThinkingLevel, ToolSchema, Usage};

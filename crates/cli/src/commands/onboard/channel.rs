@@ -1,6 +1,6 @@
 //! One channel: its token, tried with the vendor before anything is written.
 
-use myclaw_agent::{AgentError, ConfigWriteError, Home};
+use myclaw_agent::{AgentError, Home, config_write::ConfigWriteError};
 use myclaw_config::{
     ChannelAccounts, ChannelField, ChannelOption, ChannelSecret, ConfigFile, DEFAULT_ACCOUNT,
     SecretString, is_secret_key, plain_value,

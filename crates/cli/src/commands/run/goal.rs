@@ -1,6 +1,6 @@
 //! `--goal`: turns until a condition holds, within the bounds that `/goal` has in the chat.
 
-use myclaw_agent::{Goal, GoalStep, Pursuit};
+use myclaw_agent::goal::{Goal, GoalStep, Pursuit};
 use myclaw_front::attachments::{self, Attachment};
 use myclaw_front::exit::CliError;
 use myclaw_front::print::note;
