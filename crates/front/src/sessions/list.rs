@@ -14,8 +14,6 @@ use crate::time::local_minute;
 
 /// Default limit of rows: what fits into the scrollback of a terminal.
 const USUAL_ROWS: usize = 1000;
-/// The message if `--limit 0` hides all sessions.
-const NONE_WITHIN_LIMIT: &str = "no sessions are listed, because --limit is 0";
 
 /// How sessions and messages are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,10 +116,6 @@ impl Sessions {
         found: usize,
         limit: Option<usize>,
     ) -> Result<(), CliError> {
-        if sessions.is_empty() {
-            note(NONE_WITHIN_LIMIT);
-            return Ok(());
-        }
         self.print_table(sessions)?;
         if limit.is_none() && found > sessions.len() {
             let more = found - sessions.len();
