@@ -163,6 +163,7 @@ fn half_a_day_of_work_in_one_chat() {
     chat.send_line("/quit");
     assert!(chat.wait().success(), "{}", chat.text());
     let facts = bench.myclaw(&["memory", "list", "--json"]).stdout();
-    assert!(facts.contains("on Tuesday") && !facts.contains("blue pot"), "{facts}");
+    assert!(facts.contains("on Tuesday") && !facts.contains("on Monday"), "{facts}");
+    assert!(!facts.contains("blue pot"), "{facts}");
     gateway.stop();
 }
