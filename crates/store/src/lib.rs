@@ -18,6 +18,7 @@ mod claims;
 pub mod conformance;
 mod error;
 mod memory;
+mod races;
 mod record;
 mod records;
 mod removal;

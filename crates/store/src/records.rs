@@ -17,7 +17,8 @@ use std::marker::PhantomData;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::removal::{MOST_RACES, delete};
+use crate::races::{MOST_RACES, stand_back};
+use crate::removal::delete;
 use crate::{
     Blob, Commit, Cursor, MAX_SCAN_BYTES, MAX_VALUE_BYTES, Place, QueueId, Record, RecordId, Store,
     StoreError, Version, Write,
@@ -291,7 +292,7 @@ impl<R: Serialize + DeserializeOwned, K: From<String>> Records<R, K> {
         key: &str,
         mut decide: impl FnMut(Option<R>) -> Change<R>,
     ) -> Result<Option<Stored<R, K>>, StoreError> {
-        for _ in 0..MOST_RACES {
+        for races in 0..MOST_RACES {
             let (known, row) = match self.get(store, key).await? {
                 Some(stored) => (Some(stored.version), Some(stored.row)),
                 None => (None, None),
@@ -301,6 +302,7 @@ impl<R: Serialize + DeserializeOwned, K: From<String>> Records<R, K> {
             if let Commit::Done(version) = store.commit(writes.into()).await? {
                 return Ok(Some(Stored { id: key.to_owned().into(), version, row, place }));
             }
+            stand_back(races).await;
         }
         Err(StoreError::Contended(self.id(key).to_string()))
     }

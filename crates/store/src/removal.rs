@@ -1,20 +1,20 @@
 //! Removing records while others change them.
 
+use crate::races::{MOST_RACES, stand_back};
 use crate::{Batch, Commit, QueueId, Record, RecordId, Store, StoreError, Write};
 
 /// Records that are removed at once.
 const AT_ONCE: usize = 200;
-/// How often a change is decided again because somebody else changed the record.
-pub(crate) const MOST_RACES: usize = 20;
 
 /// Removes a record, in whichever version. Nothing happens if it is not there.
 pub(crate) async fn delete(store: &dyn Store, id: RecordId) -> Result<(), StoreError> {
-    for _ in 0..MOST_RACES {
+    for races in 0..MOST_RACES {
         let Some(record) = store.get(id.clone()).await? else { return Ok(()) };
         let write = Write::Remove { id: record.id, expected: record.version };
         if let Commit::Done(_) = store.commit(Batch::of(write)).await? {
             return Ok(());
         }
+        stand_back(races).await;
     }
     Err(StoreError::Contended(id.to_string()))
 }
@@ -24,7 +24,7 @@ pub(crate) async fn delete(store: &dyn Store, id: RecordId) -> Result<(), StoreE
 /// # Errors
 /// The store fails.
 pub async fn sweep(store: &dyn Store, queue: &str, until: u64) -> Result<(), StoreError> {
-    let mut races = 0;
+    let mut races = 0_u32;
     loop {
         let records = store.scan(QueueId::new(queue), None, AT_ONCE).await?;
         let is_old =
@@ -42,6 +42,7 @@ pub async fn sweep(store: &dyn Store, queue: &str, until: u64) -> Result<(), Sto
             if races >= MOST_RACES {
                 return Err(StoreError::Contended(queue.to_owned()));
             }
+            stand_back(races).await;
         }
     }
 }
