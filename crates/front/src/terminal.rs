@@ -11,6 +11,10 @@ pub mod highlight;
 pub mod images;
 #[cfg_attr(windows, path = "terminal/windows/keyboard.rs")]
 mod keyboard;
+#[cfg_attr(
+    windows,
+    expect(dead_code, reason = "only the relay reads keys so, which Windows does not need")
+)]
 mod keys;
 mod markdown;
 mod output;
