@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use myclaw_session::{
-    Entry, EntryId, Keeper, LockWait, MessageSearch, Meta, MetaPatch, QueuedKind, QueuedMessage,
-    Reduction, ReductionEntry, Role, SessionError, SessionKey, SessionStore, Sessions, TailLimit,
+    Entry, EntryId, Keeper, LockWait, MessageSearch, Meta, MetaPatch, QueuedMessage, Reduction,
+    ReductionEntry, Role, SessionError, SessionKey, SessionStore, Sessions, TailLimit,
     TranscriptMessage,
 };
 use serde_json::{Map, Value, json};
 
 use crate::subjects::{Subject, of_each, of_each_in_files, of_each_that_keeps_each_append};
-use crate::values::{Push as _, assistant, compaction, limit_in_bytes, taking, texts, user, work};
+use crate::values::{
+    Push as _, assistant, compaction, limit_in_bytes, taking, texts, user, waiting, work,
+};
 
 /// A message with everything that a row can hold.
 fn tool_result() -> TranscriptMessage {
@@ -253,18 +255,6 @@ fn files_beside_a_session_have_names_of_their_own() {
         let all: HashSet<_> = [paths(&work()), paths(&other)].into_iter().flatten().collect();
         assert_eq!(all.len(), 4);
     });
-}
-
-fn waiting(content: &str, keeper: Keeper) -> QueuedMessage {
-    let kind = QueuedKind::Steer;
-    QueuedMessage {
-        id: EntryId::generate(),
-        kind,
-        content: content.to_owned(),
-        ts: 1,
-        meta: None,
-        keeper,
-    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Entries for the tests of all stores.
 
 use myclaw_session::{
-    CompactionEntry, Entry, EntryId, OpenSession, QueuedMessage, Role, SessionError, SessionKey,
-    TailLimit, TranscriptMessage,
+    CompactionEntry, Entry, EntryId, Keeper, OpenSession, QueuedKind, QueuedMessage, Role,
+    SessionError, SessionKey, TailLimit, TranscriptMessage,
 };
 
 /// Appends at the end, wherever that is.
@@ -32,6 +32,18 @@ pub(crate) fn work() -> SessionKey {
 
 pub(crate) fn user(text: &str) -> TranscriptMessage {
     TranscriptMessage::new(Role::User, text, 1_700_000_000_000)
+}
+
+pub(crate) fn waiting(content: &str, keeper: Keeper) -> QueuedMessage {
+    let kind = QueuedKind::Steer;
+    QueuedMessage {
+        id: EntryId::generate(),
+        kind,
+        content: content.to_owned(),
+        ts: 1,
+        meta: None,
+        keeper,
+    }
 }
 
 /// The row that takes a message in.

@@ -1,14 +1,14 @@
 //! Messages that their senders keep, turns that cost few transactions, and lists that are not counted.
 
 use myclaw_session::{
-    Catalog as _, Keeper, LockWait, MetaPatch, QueuedKind, QueuedMessage, SessionError,
-    Sessions as _, TranscriptMessage,
+    Catalog as _, Keeper, LockWait, MetaPatch, QueuedMessage, SessionError, Sessions as _,
+    TranscriptMessage,
 };
 use myclaw_store_postgres::PostgresSessions;
 
 use crate::server::{block_on, connect, database, server};
 use crate::subjects::open;
-use crate::values::{Push as _, assistant, taking, user, work};
+use crate::values::{self, Push as _, assistant, taking, user, work};
 
 /// Two processes.
 struct Two {
@@ -34,8 +34,7 @@ impl Two {
 }
 
 fn waiting(content: &str, keeper: Keeper, ts: u64) -> QueuedMessage {
-    let (id, kind) = (user("").id, QueuedKind::Steer);
-    QueuedMessage { id, kind, content: content.to_owned(), ts, meta: None, keeper }
+    QueuedMessage { ts, ..values::waiting(content, keeper) }
 }
 
 #[test]

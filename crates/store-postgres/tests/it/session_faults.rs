@@ -4,15 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use myclaw_session::{
-    Catalog as _, Keeper, LockWait, MetaPatch, QueuedKind, QueuedMessage, SessionKey,
-    Sessions as _, TranscriptMessage,
+    Catalog as _, Keeper, LockWait, MetaPatch, SessionKey, Sessions as _, TranscriptMessage,
 };
 use myclaw_store_postgres::Options;
 
 use crate::proxy::{Cut, Proxy};
 use crate::server::{block_on, connect, database, server};
 use crate::subjects::{open, open_with};
-use crate::values::{Push as _, assistant, user, work};
+use crate::values::{Push as _, assistant, user, waiting, work};
 
 #[test]
 fn each_append_is_there_once_when_connections_are_ended_at_random() {
@@ -39,15 +38,8 @@ fn each_append_is_there_once_when_connections_are_ended_at_random() {
         let mut log = sessions.open(&work(), LockWait::Fail).unwrap();
         for number in 0..20 {
             log.push(&[user(&format!("q{number}")).into(), assistant("a").into()]).unwrap();
-            let waiting = QueuedMessage {
-                id: user("").id,
-                kind: QueuedKind::Steer,
-                content: format!("{number}"),
-                ts: 1,
-                meta: None,
-                keeper: Keeper::Inbox,
-            };
-            sessions.inbox(&work()).push(&waiting).unwrap();
+            let message = waiting(&number.to_string(), Keeper::Inbox);
+            sessions.inbox(&work()).push(&message).unwrap();
         }
         is_over.store(true, Ordering::SeqCst);
     });
@@ -152,14 +144,7 @@ fn a_message_that_the_log_has_taken_does_not_wait_again() {
     let url = block_on(database(server));
     let home = tempfile::tempdir().unwrap();
     let sessions = open(&url, home.path());
-    let waiting = QueuedMessage {
-        id: user("").id,
-        kind: QueuedKind::Steer,
-        content: "q".to_owned(),
-        ts: 1,
-        meta: None,
-        keeper: Keeper::Inbox,
-    };
+    let waiting = waiting("q", Keeper::Inbox);
     sessions.inbox(&work()).push(&waiting).unwrap();
     let meta = serde_json::json!({"queuedIds": [waiting.id]}).as_object().unwrap().clone();
     let mut log = sessions.open(&work(), LockWait::Fail).unwrap();

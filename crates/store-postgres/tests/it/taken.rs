@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 
 use myclaw_session::{
-    Catalog as _, Entry, EntryId, Keeper, LockWait, MessageSearch, QueuedKind, QueuedMessage,
-    SessionKey, Sessions as _, TranscriptMessage, rows,
+    Catalog as _, Entry, EntryId, Keeper, LockWait, MessageSearch, QueuedMessage, SessionKey,
+    Sessions as _, TranscriptMessage, rows,
 };
 use myclaw_store_postgres::PostgresSessions;
 
 use crate::server::{block_on, connect, database, server};
 use crate::subjects::open;
-use crate::values::{Push as _, assistant, taking, user, work};
+use crate::values::{Push as _, assistant, taking, user, waiting, work};
 
 struct Scene {
     url: String,
@@ -52,14 +52,7 @@ impl Scene {
         let url = block_on(database(server()?));
         let home = tempfile::tempdir().unwrap();
         let sessions = open(&url, home.path());
-        let taken = QueuedMessage {
-            id: user("").id,
-            kind: QueuedKind::Steer,
-            content: "q".to_owned(),
-            ts: 1,
-            meta: None,
-            keeper: Keeper::Inbox,
-        };
+        let taken = waiting("q", Keeper::Inbox);
         let mut log = sessions.open(&work(), LockWait::Fail).unwrap();
         log.push(&[taking(&taken).into()]).unwrap();
         log.push(&(0..99).map(|_| assistant("a").into()).collect::<Vec<Entry>>()).unwrap();
