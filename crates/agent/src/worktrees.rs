@@ -33,7 +33,7 @@ pub struct Worktree {
     pub name: String,
     /// Its directory.
     pub path: PathBuf,
-    /// The branch that is checked out in it; a commit if there is none.
+    /// The branch that is checked out in it, or the commit if no branch is.
     pub branch: String,
     /// What stands in the way of using it, if anything does.
     pub obstacle: Option<String>,

@@ -60,12 +60,12 @@ impl From<&ApprovalRequest> for Question {
 }
 
 impl Question {
-    /// Whether it proposes a plan, whose steps whoever answers may change.
+    /// Whether it proposes a plan. The answer may change its steps.
     pub fn is_plan(&self) -> bool {
         self.tool_name == PLAN_TOOL && self.is_first("plan")
     }
 
-    /// Whether it is about a command, in whose place another one may run.
+    /// Whether it is about a command. The answer may name another command.
     pub fn has_command(&self) -> bool {
         self.is_first("command")
     }

@@ -333,7 +333,7 @@ impl ApprovalStore {
         })
     }
 
-    /// Takes back an answer that the question does not take, so that somebody can give another one.
+    /// Removes an answer that does not fit the question, so that the question can be answered again.
     pub(super) fn reject(&self, session: &str, tool_call_id: &str) -> Result<(), ApprovalsError> {
         self.change(|document| {
             let mut all = document.waiting.iter_mut();

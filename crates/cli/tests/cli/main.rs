@@ -124,7 +124,7 @@ fn run(home: &TempHome, arguments: &[&str]) -> ChildOutput {
     RunningChild::run(&mut myclaw(home, arguments))
 }
 
-/// The program where a directory is mounted on another one, which nobody else sees; nothing if this user cannot mount.
+/// The program in a mount namespace of its own, with a directory mounted on another one. `None` if this user cannot mount.
 fn mounted(home: &TempHome, directory: &Path, on: &Path, arguments: &[&str]) -> Option<Command> {
     let script = "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
     let apart = |directory: &Path, on: &Path| {

@@ -201,7 +201,7 @@ fn what_another_user_owns_is_found_before_anything_is_removed() {
             hindered(&home, &mut as_user(&arguments), &part);
         }
     }
-    // Files in a directory of one's own can be removed, whoever owns them.
+    // The owner of a directory can remove all files in it.
     chown(&hidden, USER, USER).expect("given away");
     RunningChild::run(&mut as_user(&["--yes", "--workspace"])).assert_code(0);
     assert!(!home.path().join(".myclaw").exists());

@@ -1,4 +1,4 @@
-//! A node whose clock stopped together with it, such as a suspended machine: it still believes in claims that others have taken since.
+//! A machine that was suspended with its clock: its node still counts on claims that other nodes have taken meanwhile.
 
 use super::chaos::{LEASE, TAKEN};
 use super::proxy::{Fate, Mark, Proxy, Rewrite};
