@@ -28,6 +28,7 @@ pub(crate) use self::slot::ExecutorSlot;
 use self::slot::Placed;
 use crate::blocking::blocking;
 use crate::helper::{self, ToolSetup};
+use crate::program::program;
 use crate::workspace::{Quota, WorkspaceUse};
 use crate::{AgentError, FailureClass, SessionConfig, permissions, workspace::Party};
 
@@ -200,11 +201,16 @@ impl SessionConfig {
 
     /// Where the tools of the session run. The executor of an earlier run is used again while its rules are the same.
     /// They depend on the session's config, with which [`SessionConfig::with_config`] replaces the executor, and on the
-    /// directories of skills that exist.
+    /// directories of skills that exist. One without a helper is not used when the program's file was replaced.
     fn placed(&self) -> Result<Placed, AgentError> {
-        let skills = self.present_skills()?;
+        let (skills, program) = (self.present_skills()?, program()?);
         let mut place = self.executor.placed.lock();
-        if let Some(placed) = place.as_ref().filter(|placed| placed.skills == skills) {
+        let fits = |placed: &&Placed| {
+            let executor = &placed.executor;
+            placed.skills == skills
+                && (executor.is_running() || executor.launch().program == program)
+        };
+        if let Some(placed) = place.as_ref().filter(fits) {
             return Ok(placed.clone());
         }
         let mut confinement = self.confinement()?;
@@ -222,7 +228,7 @@ impl SessionConfig {
             sandbox,
             environment: environment(&confinement.level),
             confinement,
-            program: program()?,
+            program,
             arguments: vec![OsString::from(helper::SERVE)],
             setup: serde_json::to_value(setup)
                 .map_err(|error| AgentError::new(FailureClass::Internal, error.to_string()))?,
@@ -393,20 +399,6 @@ pub fn try_escapes(level: Level) -> Result<Vec<myclaw_sandbox::escapes::Row>, Ag
     let hidden = [OsString::from(helper::ATTEMPT)];
     myclaw_sandbox::escapes::try_all(&own_sandbox()?, &program()?, &hidden, level)
         .map_err(|error| AgentError::new(FailureClass::Sandbox, error.to_string()))
-}
-
-/// This program's file.
-pub(crate) fn program() -> Result<PathBuf, AgentError> {
-    let gone = |problem: &str| {
-        AgentError::new(
-            FailureClass::Sandbox,
-            format!(
-                "the program's own file cannot be started again ({problem}); start MyClaw anew"
-            ),
-        )
-    };
-    let program = std::env::current_exe().map_err(|error| gone(&error.to_string()))?;
-    if program.is_file() { Ok(program) } else { Err(gone("it was replaced or removed")) }
 }
 
 fn level(config: &ConfinementConfig) -> Result<Level, AgentError> {

@@ -10,9 +10,10 @@ use myclaw_exec::{HiddenPaths, HidingProgram, HidingRunner, IfImpossible, Visibi
 use myclaw_files::{ClosedPaths, Opening};
 use myclaw_tools::CommandPlace;
 
-use crate::confinement::{ToolPlace, program};
+use crate::confinement::ToolPlace;
 use crate::helper;
 use crate::permissions::Permissions;
+use crate::program::program;
 use crate::{AgentError, FailureClass, SessionConfig};
 
 /// Whether the commands of a session find the state directory.

@@ -45,6 +45,7 @@ pub mod packages;
 pub mod permissions;
 mod picture_tool;
 pub mod plan;
+mod program;
 mod project;
 pub mod provider_login;
 mod providers;

@@ -8,7 +8,8 @@ use myclaw_files::variables::SCRIPT_CALLS;
 use myclaw_mcp::{PrepareScript, Program, ScriptPlace};
 use myclaw_sandbox::{Confinement, Level, Network, PROXY_ADDRESS};
 
-use crate::confinement::{limits, own_sandbox, program, real};
+use crate::confinement::{limits, own_sandbox, real};
+use crate::program::program;
 use crate::{AgentError, FailureClass};
 
 /// In a script's directory: what its calls start.

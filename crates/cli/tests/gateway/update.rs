@@ -17,6 +17,8 @@ mod https;
 mod released;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Begins the names of directories with a copy of a running program.
+const COPY: &str = "myclaw-program-";
 /// The files of an archive besides the program.
 const FILES: [&str; 7] = [
     "LICENSE-MIT",
@@ -27,6 +29,12 @@ const FILES: [&str; 7] = [
     "completions/_myclaw",
     "completions/myclaw.fish",
 ];
+
+/// The names in a directory.
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap().flatten();
+    entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+}
 
 /// A version that is newer than this one, and as long.
 fn newer() -> String {
@@ -250,6 +258,31 @@ fn an_update_keeps_the_program_before_and_goes_back_to_it() {
     // Nothing is left of it after install.sh has removed what it lists.
     place.script(&["--uninstall"]).assert_code(0);
     assert!(!place.to.join("share/myclaw").exists());
+}
+
+/// Package managers put a new file into the place of a program that runs. Its helpers are still of its own version.
+#[test]
+fn a_gateway_whose_program_was_replaced_runs_sandboxed_commands() {
+    let place = Place::new();
+    place.bench.configure(|config| config["agents"]["defaults"]["model"] = json!("builtin/demo"));
+    let temporary = place.bench.home.path().join("work");
+    fs::create_dir_all(&temporary).unwrap();
+    let mut command = place.command(&["gateway"]);
+    let child = RunningChild::spawn(command.env("TMPDIR", &temporary));
+    let gateway = Gateway::of(child, &place.bench.home, place.bench.port);
+    let next = place.to.join("next");
+    fs::write(&next, script(&newer())).unwrap();
+    fs::rename(&next, place.program()).unwrap();
+
+    let copies = || names_in(&temporary).iter().filter(|name| name.starts_with(COPY)).count();
+    for session in ["trip", "garden"] {
+        let message = gateway.client.send(session, session, "run \"echo $((6 * 7))\"").unwrap();
+        let outcome = gateway.client.outcome(&message).unwrap();
+        assert!(outcome["reply"].as_str().unwrap().contains("42"), "{outcome}");
+        assert_eq!(copies(), 1);
+    }
+    gateway.stop();
+    assert_eq!(copies(), 0);
 }
 
 #[test]

@@ -81,12 +81,6 @@ impl Place {
     }
 }
 
-/// The names in a directory.
-fn names_in(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).unwrap().flatten();
-    entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
-}
-
 #[test]
 fn every_released_state_is_installed_updated_rolled_back_restored_and_removed() {
     if !can_install() {
