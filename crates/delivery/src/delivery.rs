@@ -97,8 +97,6 @@ pub struct Delivery {
     schedule: Planned,
     /// The sub-agents.
     children: Children,
-    /// The other gateways on the store.
-    others: Arc<dyn Others>,
     process: Process,
 }
 
@@ -167,8 +165,7 @@ impl Delivery {
                 approvals: Approvals::new(questions, ledger.clone()),
                 schedule: Planned::new(&ledger, pairings),
                 children: Children::new(ledger),
-                others,
-                process: Process::new(tasks, this.clone()),
+                process: Process::new(tasks, others, this.clone()),
                 outbox,
             }
         })

@@ -33,7 +33,7 @@ impl Delivery {
         );
         if needs_rest && !self.ledger().claims().holds(&desk_of(key.as_str())) {
             let asked = json!({"session": key.as_str(), "name": name, "line": line});
-            let said = self.others.ask("command", asked).await.into_iter();
+            let said = self.process.others.ask("command", asked).await.into_iter();
             let said = said.filter_map(|said| serde_json::from_value(said).ok()).next();
             let said: Option<Result<CommandAnswer, String>> = said;
             if let Some(said) = said {

@@ -24,6 +24,7 @@ use crate::questions::Questions;
 use crate::routing::Pairings;
 use crate::rows::MessageId;
 use crate::schedule::{Book, Routes};
+use crate::sharing::Others;
 
 /// The sessions at work, and the messages without an answer.
 pub(super) struct Desks {
@@ -100,9 +101,11 @@ impl Planned {
     }
 }
 
-/// The process in which all of this is.
+/// The process in which all of this is, and the others on its store.
 pub(super) struct Process {
     pub(super) tasks: TaskTracker,
+    /// The other gateways on the store.
+    pub(super) others: Arc<dyn Others>,
     /// Distinguishes this process from those before and after it, which can have the same number.
     pub(super) id: String,
     /// Fires when no more messages are taken.
@@ -116,9 +119,10 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn new(tasks: TaskTracker, this: Weak<Delivery>) -> Self {
+    pub(super) fn new(tasks: TaskTracker, others: Arc<dyn Others>, this: Weak<Delivery>) -> Self {
         Self {
             tasks,
+            others,
             id: uuid::Uuid::new_v4().to_string(),
             closing: CancellationToken::new(),
             restart: CancellationToken::new(),

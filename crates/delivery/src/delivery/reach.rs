@@ -17,7 +17,7 @@ use crate::sharing::desk_of;
 impl Delivery {
     /// Whether another gateway says yes about a session.
     pub(super) async fn asks_others(&self, method: &'static str, session: &str) -> bool {
-        let answers = self.others.ask(method, json!({"session": session})).await;
+        let answers = self.process.others.ask(method, json!({"session": session})).await;
         answers.contains(&Value::Bool(true))
     }
 
@@ -35,7 +35,7 @@ impl Delivery {
     /// The keys of all sessions that work at this moment.
     pub async fn all_working(&self) -> HashSet<String> {
         let mut working = self.working();
-        for others in self.others.ask("working", json!({})).await {
+        for others in self.process.others.ask("working", json!({})).await {
             working.extend(serde_json::from_value::<Vec<String>>(others).unwrap_or_default());
         }
         working
@@ -45,7 +45,7 @@ impl Delivery {
     pub async fn open_questions(&self, session: Option<&str>) -> Vec<Value> {
         let here = self.questions().list(session).into_iter().map(|question| json!(question));
         let mut open: Vec<Value> = here.collect();
-        for others in self.others.ask("approvals", json!({"session": session})).await {
+        for others in self.process.others.ask("approvals", json!({"session": session})).await {
             open.extend(serde_json::from_value::<Vec<Value>>(others).unwrap_or_default());
         }
         open.sort_by_key(|question| question["askedAt"].as_u64());
@@ -65,7 +65,7 @@ impl Delivery {
             return Ok(here);
         }
         (asked["id"], asked["by"]) = (json!(id), json!(by));
-        for answer in self.others.ask("approve", asked).await {
+        for answer in self.process.others.ask("approve", asked).await {
             match serde_json::from_value(answer) {
                 Ok(Err(AnswerError::NoQuestion)) | Err(_) => {}
                 Ok(known) => return Ok(known),
@@ -99,7 +99,7 @@ impl Delivery {
     ) -> Option<String> {
         let mut asked = json!(given);
         (asked["code"], asked["route"], asked["by"]) = (json!(code), json!(route), json!(by));
-        let said = self.others.ask("approve_in_chat", asked).await;
+        let said = self.process.others.ask("approve_in_chat", asked).await;
         said.into_iter().find_map(|said| said.as_str().map(str::to_owned))
     }
 
@@ -111,7 +111,7 @@ impl Delivery {
         let key = self.session_config(name)?.session_key;
         let is_here = self.ledger().claims().holds(&desk_of(key.as_str()));
         let asked = json!({"session": key.as_str(), "mode": mode});
-        if !is_here && !self.others.ask("mode", asked).await.is_empty() {
+        if !is_here && !self.process.others.ask("mode", asked).await.is_empty() {
             return Ok(());
         }
         self.set_mode_here(key.as_str(), mode).await
