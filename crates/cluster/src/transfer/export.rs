@@ -68,14 +68,15 @@ impl Cluster {
         let mut list: Map<String, Value> = Map::new();
         for key in self.sessions().all_keys()? {
             let path = store.transcript_path(&key);
+            // First what waits: what a log takes in meanwhile is then in both, where the log counts, and not in neither.
+            for message in self.sessions().inbox(&key).pending()? {
+                Sessions::inbox(&store, &key).push(&message)?;
+                copied.waiting += 1;
+            }
             copied.sessions += usize::from(self.export_log(&key, &path)?);
             self.sessions().export_side_files(&key, &store.artifact_directory(&key))?;
             if let Some(entry) = self.stores().catalog.entry(&key)? {
                 list.insert(key.as_str().to_owned(), listed(entry, &path)?);
-            }
-            for message in self.sessions().inbox(&key).pending()? {
-                Sessions::inbox(&store, &key).push(&message)?;
-                copied.waiting += 1;
             }
         }
         let path = store.index().path();
@@ -86,7 +87,7 @@ impl Cluster {
 
     fn export_log(&self, key: &SessionKey, path: &Path) -> Result<bool, ClusterError> {
         let mut file = None;
-        let exists = self.sessions().visit_lines(key, &mut |line| {
+        let visited = self.sessions().visit_lines(key, &mut |line| {
             let io = |source| SessionError::Io { action: "write", path: path.to_owned(), source };
             let file = match &mut file {
                 Some(file) => file,
@@ -96,7 +97,14 @@ impl Cluster {
                 }
             };
             file.write_all(line.as_bytes()).and_then(|()| file.write_all(b"\n")).map_err(io)
-        })?;
+        });
+        if matches!(visited, Err(SessionError::NoSuchSession { .. })) {
+            // Deleted meanwhile, as if it had been so before.
+            drop(file);
+            fs::remove_file(path).map_err(failed("remove", path))?;
+            return Ok(false);
+        }
+        let exists = visited?;
         if let Some(file) = file {
             let file =
                 file.into_inner().map_err(|error| failed("write", path)(error.into_error()))?;

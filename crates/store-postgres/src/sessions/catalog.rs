@@ -101,6 +101,18 @@ impl PostgresSessions {
         Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
+    /// Deletes a session, unless somebody has written to it since `oldest_kept`. Returns whether it was deleted.
+    fn delete_old(&self, key: &SessionKey, oldest_kept: i64) -> Result<bool, SessionError> {
+        let opened = Opened::take(&self.core, key, LockWait::Fail)?;
+        // Between the list and the taking, a turn may have come and gone.
+        let listed = Catalog::entry(self, key)?;
+        let is_old = listed.is_some_and(|entry| stored(entry.updated_at) < oldest_kept);
+        if is_old {
+            self.clear(key, &opened)?;
+        }
+        Ok(is_old)
+    }
+
     /// Deletes what belongs to a session that this process owns. Returns whether it existed or was listed.
     fn clear(&self, key: &SessionKey, opened: &Opened) -> Result<bool, SessionError> {
         let is_listed = Catalog::entry(self, key)?.is_some();
@@ -276,7 +288,7 @@ impl Catalog for PostgresSessions {
         let directory = parent.header.directory.as_deref().map(Path::new);
         let mut child = NewSession::begin(&self.core, to, now_ms(), directory)?;
         let origin = ForkOrigin { session_key: from.to_string(), entry_id: Some(last) };
-        child.inherit(parent.id, count, origin.clone())?;
+        child.inherit(from, parent.id, count, origin.clone())?;
         Box::new(child).finish()?;
         self.core.record(to, &rows::fork_patch(to, &origin))?;
         Ok(Fork { origin, skipped_lines: 0 })
@@ -317,12 +329,14 @@ impl Catalog for PostgresSessions {
                 PruneScope::IndexOnly => {
                     self.core.rows_of(&key, "take off the list", sql::UNLIST, &[])?;
                 }
-                PruneScope::WithTranscripts => {
-                    if let Err(error) = Catalog::delete(self, &key) {
+                PruneScope::WithTranscripts => match self.delete_old(&key, oldest_kept) {
+                    Ok(true) => {}
+                    Ok(false) => continue,
+                    Err(error) => {
                         report.kept.push((key, error));
                         continue;
                     }
-                }
+                },
             }
             report.removed.push(key);
         }

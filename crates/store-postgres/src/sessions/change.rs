@@ -11,7 +11,7 @@ use tokio_postgres::types::{ToSql, Type};
 use super::blobs::Blob;
 use super::core::{Core, column, failed_io};
 use super::in_parts::{Change, InParts};
-use super::lines::{Direction, Lines};
+use super::lines::{Direction, END_UNKNOWN, Lines};
 use super::open::Opened;
 use super::segments::Facts;
 use super::{PostgresSessions, sql};
@@ -61,29 +61,32 @@ impl PostgresSessions {
         let found = core.rows_of(key, "read", sql::ID, &[])?;
         let Some(row) = found.first() else { return Ok(false) };
         let id: i64 = column(row, 0)?;
-        if !visit(core, id, change, None)? {
-            return Ok(false);
+        match visit(core, key, id, change, None) {
+            Ok(false) | Err(SessionError::NoSuchSession { .. }) => return Ok(false),
+            Ok(true) => {}
+            Err(error) => return Err(error),
         }
-        // No run has it open, so none writes the same again.
+        // No run has it open, so none writes the same again. It may be another one with the same key by now.
         let opened = Opened::take(core, key, wait)?;
-        visit(core, id, change, Some(&opened))
+        visit(core, key, opened.id, change, Some(&opened))
     }
 }
 
 /// Whether a session has something to change. The owner changes it.
 fn visit(
     core: &Arc<Core>,
+    key: &SessionKey,
     session: i64,
     change: Change<'_>,
     owner: Option<&Opened>,
 ) -> Result<bool, SessionError> {
     let mut is_found = match owner {
-        Some(owner) => change_segments(core, change, owner)?,
+        Some(owner) => change_segments(core, key, change, owner)?,
         None => false,
     };
-    let begin = if owner.is_some() { core.sealed_of(session)? } else { 0 };
+    let begin = if owner.is_some() { core.sealed_of(key, session)? } else { 0 };
     // Also what was begun of a session that was never finished.
-    let mut lines = Lines::new(core, session, Direction::Forward(begin, i64::MAX));
+    let mut lines = Lines::new(core, key, session, Direction::Forward(begin, END_UNKNOWN));
     while let Some((at, body)) = lines.next_line()? {
         let Some(body) = changed(&body, change) else { continue };
         is_found = true;
@@ -114,10 +117,15 @@ fn visit(
 }
 
 /// Replaces the old parts of a session in which something changes.
-fn change_segments(core: &Core, change: Change<'_>, owner: &Opened) -> Result<bool, SessionError> {
+fn change_segments(
+    core: &Core,
+    key: &SessionKey,
+    change: Change<'_>,
+    owner: &Opened,
+) -> Result<bool, SessionError> {
     let mut is_found = false;
     for segment in core.segments_of(owner.id)? {
-        let (mut rows, mut is_changed) = (segment.rows(core)?, false);
+        let (mut rows, mut is_changed) = (segment.rows(core, key)?, false);
         for row in &mut rows {
             if let Some(body) = changed(&row.body, change) {
                 (row.body, is_changed) = (body, true);
@@ -167,9 +175,15 @@ fn visit_files(
     for row in &core.rows("read", sql::SIDE_FILES, &[(&session, Type::INT8)])? {
         let name: &str = column(row, 0)?;
         let blob = Blob { id: column(row, 1)?, digest: column(row, 2)?, place: column(row, 3)? };
-        let Some((new, bytes)) = change_blob(core, &blob, change, owner.is_some())? else {
-            continue;
+        let changed = match change_blob(core, &blob, change, owner.is_some()) {
+            // Who has the session may have replaced it a moment ago. Its next owner looks again.
+            Err(_) if owner.is_none() => {
+                is_found = true;
+                continue;
+            }
+            changed => changed?,
         };
+        let Some((new, bytes)) = changed else { continue };
         is_found = true;
         let Some((owner, new)) = owner.zip(new) else { continue };
         let bytes = crate::read::stored(bytes);

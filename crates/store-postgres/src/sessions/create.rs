@@ -52,14 +52,16 @@ impl NewSession {
     /// Copies the first entries of another session, up to `last`.
     pub(super) fn inherit(
         &mut self,
+        from: &SessionKey,
         parent: i64,
         last: i64,
         forked_from: myclaw_session::ForkOrigin,
     ) -> Result<(), SessionError> {
         loop {
-            let sealed = self.core.sealed_of(parent)?;
-            self.copy(parent, sealed, last)?;
-            if self.core.sealed_of(parent)? == sealed {
+            let sealed = self.core.sealed_of(from, parent)?;
+            self.copy(from, parent, sealed, last)?;
+            // Also if it is still there at all.
+            if self.core.sealed_of(from, parent)? == sealed {
                 break;
             }
             // Some of its rows have moved meanwhile.
@@ -74,12 +76,18 @@ impl NewSession {
     }
 
     /// Copies the rows of `parent` up to `last`. Those up to `sealed` are in segments.
-    fn copy(&mut self, parent: i64, sealed: i64, last: i64) -> Result<(), SessionError> {
+    fn copy(
+        &mut self,
+        from: &SessionKey,
+        parent: i64,
+        sealed: i64,
+        last: i64,
+    ) -> Result<(), SessionError> {
         if sealed > 0 {
             for segment in self.core.segments_of(parent)? {
                 let count = usize::try_from(last - segment.from + 1).unwrap_or_default();
                 let mut columns = Columns::default();
-                for row in segment.rows(&self.core)?.into_iter().take(count) {
+                for row in segment.rows(&self.core, from)?.into_iter().take(count) {
                     if row.kind != "about" {
                         columns.push(row.id, row.kind, row.body);
                     }

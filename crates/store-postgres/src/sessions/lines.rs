@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use myclaw_session::SessionError;
+use myclaw_session::{SessionError, SessionKey};
 use tokio_postgres::types::Type;
 
 use super::core::{Core, column};
@@ -14,18 +14,23 @@ use crate::read::stored;
 const FIRST_ROWS: i64 = 32;
 const MOST_ROWS: i64 = 512;
 
+/// No place.
+pub(super) const END_UNKNOWN: i64 = i64::MAX;
+
 /// Which rows of a session are read, and in which direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// Those behind this place, up to another one.
+    /// Those behind this place, up to another one; up to [`END_UNKNOWN`], as many as there are.
     Forward(i64, i64),
     /// Those before this place, the newest first, down to another one.
     Backward(i64, i64),
 }
 
-/// Rows in one direction, each with its place.
+/// Rows in one direction, each with its place. They are read with several statements, so somebody may delete the session
+/// in between: then the call fails, and no reader takes a part of a log for all of it.
 pub(super) struct Lines<'c> {
     core: &'c Core,
+    key: &'c SessionKey,
     session: i64,
     direction: Direction,
     page: i64,
@@ -33,8 +38,13 @@ pub(super) struct Lines<'c> {
 }
 
 impl<'c> Lines<'c> {
-    pub(super) fn new(core: &'c Core, session: i64, direction: Direction) -> Self {
-        Self { core, session, direction, page: FIRST_ROWS, read: VecDeque::new() }
+    pub(super) fn new(
+        core: &'c Core,
+        key: &'c SessionKey,
+        session: i64,
+        direction: Direction,
+    ) -> Self {
+        Self { core, key, session, direction, page: FIRST_ROWS, read: VecDeque::new() }
     }
 
     /// The next row; `None` at the end.
@@ -71,12 +81,22 @@ impl<'c> Lines<'c> {
         };
         self.page = (self.page * 2).min(MOST_ROWS);
         let first: Option<i64> = found.first().map(|row| column(row, 0)).transpose()?;
-        // A row that is not in the table is sealed, unless there is none.
-        if first != Some(next) && self.read_segment(next)? {
-            return Ok(());
+        if first != Some(next) {
+            // It is sealed, unless there is none.
+            if self.read_segment(next)? {
+                return Ok(());
+            }
+            if first.is_some() || last != END_UNKNOWN {
+                return Err(self.core.missing_row(self.key, self.session, next)?);
+            }
         }
         for row in &found {
-            self.push(column(row, 0)?, column(row, 1)?);
+            let place = column(row, 0)?;
+            // Behind a missing row, the next page begins with it.
+            if self.next_place() != Some(place) {
+                break;
+            }
+            self.push(place, column(row, 1)?);
         }
         Ok(())
     }
@@ -84,7 +104,7 @@ impl<'c> Lines<'c> {
     /// Reads the rest of the segment with this row; false if there is none.
     fn read_segment(&mut self, next: i64) -> Result<bool, SessionError> {
         let Some(segment) = self.core.segment_with(self.session, next)? else { return Ok(false) };
-        let rows = segment.rows(self.core)?.into_iter().enumerate();
+        let rows = segment.rows(self.core, self.key)?.into_iter().enumerate();
         let rows = rows.map(|(number, row)| (segment.from + stored(number as u64), row.body));
         match self.direction {
             Direction::Forward(at, last) => rows

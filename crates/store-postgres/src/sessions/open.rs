@@ -273,8 +273,10 @@ impl OpenSession for Opened {
 
     fn tail(&mut self, limit: TailLimit) -> Result<Tail, SessionError> {
         match PostgresReader::open(&self.core, &self.key)? {
-            Some(reader) => reader.tail_within(limit),
-            None => rows::read_tail(std::iter::empty(), limit),
+            Some(reader) if reader.id == self.id => reader.tail_within(limit),
+            None if self.last == 0 => rows::read_tail(std::iter::empty(), limit),
+            // Somebody else took it and deleted it.
+            _ => Err(self.fenced()),
         }
     }
 

@@ -70,7 +70,7 @@ impl PostgresReader {
 
     fn rows(&self, direction: Direction) -> Rows<'_> {
         Rows {
-            lines: Lines::new(&self.core, self.id, direction),
+            lines: Lines::new(&self.core, &self.key, self.id, direction),
             is_backward: matches!(direction, Direction::Backward(..)),
             is_over: false,
             skipped: 0,
@@ -91,7 +91,7 @@ impl PostgresReader {
             [(&self.id, Type::INT8), (&text, Type::TEXT), (&self.last, Type::INT8)];
         match self.core.rows("read", sql::PLACE, &parameters)?.first() {
             Some(row) => Ok(Some((column(row, 0)?, column(row, 1)?))),
-            None => self.core.sealed_place(self.id, id),
+            None => self.core.sealed_place(&self.key, self.id, id),
         }
     }
 

@@ -19,6 +19,9 @@ const AT_ONCE: i64 = 1_000;
 /// Most patterns of which a row has one. Expressions with more alternatives are looked for in every row.
 const MOST_PATTERNS: usize = 16;
 
+/// How often a search is made while sessions in which it finds something are deleted.
+const ATTEMPTS: usize = 3;
+
 /// The session and the place in it of a message.
 type Place = (i64, i64);
 
@@ -35,6 +38,25 @@ pub(super) fn search(
     scope: &SearchScope,
     limit: usize,
 ) -> Result<SearchReport, SessionError> {
+    let mut attempt = 1;
+    loop {
+        // Of a session that was deleted in between it may have found a part, and a fork may have the same messages.
+        let (report, ids) = search_once(core, query, scope, limit)?;
+        let found = core.rows("search", sql::STILL_THERE, &[(&ids, Type::INT8_ARRAY)])?;
+        if found.len() == ids.len() || attempt == ATTEMPTS {
+            return Ok(report);
+        }
+        attempt += 1;
+    }
+}
+
+/// The result, and the numbers of the sessions in which something was found.
+fn search_once(
+    core: &Core,
+    query: &SearchQuery,
+    scope: &SearchScope,
+    limit: usize,
+) -> Result<(SearchReport, Vec<i64>), SessionError> {
     let found = core.rows("search", sql::SEARCHED, &[(&core.partition, Type::INT8)])?;
     let mut sessions = Vec::with_capacity(found.len());
     for row in &found {
@@ -75,7 +97,7 @@ pub(super) fn search(
     let segments = core.segments_with(if pieces.len() > MOST_PATTERNS { &[] } else { pieces })?;
     let mut unreadable = BTreeMap::new();
     let known = segments.iter().filter(|segment| by_id.contains_key(&segment.session));
-    read_segments(core, known, &mut unreadable, &mut look_at_own);
+    read_segments(core, known, &by_id, &mut unreadable, &mut look_at_own);
     for session in sessions.iter().filter(|session| session.inherited > 0) {
         let count = Cell::new(0);
         let mut look = |_: i64, place: i64, id: Option<&str>, body: &str| {
@@ -92,10 +114,11 @@ pub(super) fn search(
         read(core, &[session.id], of_it, &mut look)?;
         if of_it.is_some_and(|places| places.len() == count.get()) {
             let of_it = segments.iter().filter(|segment| segment.session == session.id);
-            read_segments(core, of_it, &mut unreadable, &mut look);
+            read_segments(core, of_it, &by_id, &mut unreadable, &mut look);
         } else {
             // Some may have moved to segments meanwhile.
-            read_segments(core, &core.segments_of(session.id)?, &mut unreadable, &mut look);
+            let of_it = core.segments_of(session.id)?;
+            read_segments(core, &of_it, &by_id, &mut unreadable, &mut look);
         }
     }
     let mut report = hits.into_report();
@@ -103,18 +126,24 @@ pub(super) fn search(
         let place = by_id.get(&id).map(|session| core.place(&session.key).display().to_string());
         report.unreadable.extend(place.map(|place| (place, io::Error::other(error))));
     }
-    Ok(report)
+    let found = sessions.iter().filter(|session| report.matches.contains_key(&session.key));
+    let ids = found.map(|session| session.id).collect();
+    Ok((report, ids))
 }
 
 /// Passes on the messages of old parts of sessions. Those that cannot be read now are noted, once for each session.
 fn read_segments<'s>(
     core: &Core,
     segments: impl IntoIterator<Item = &'s Segment>,
+    by_id: &HashMap<i64, &Searched>,
     unreadable: &mut BTreeMap<i64, SessionError>,
     look: &mut Look<'_>,
 ) {
     for segment in segments {
-        match segment.rows(core) {
+        let Some(session) = by_id.get(&segment.session) else { continue };
+        match segment.rows(core, &session.key) {
+            // Deleted meanwhile.
+            Err(SessionError::NoSuchSession { .. }) => {}
             Err(error) => {
                 unreadable.entry(segment.session).or_insert(error);
             }

@@ -10,7 +10,7 @@ use std::io::{Read as _, Write as _};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use myclaw_session::{EntryId, SessionError};
+use myclaw_session::{EntryId, SessionError, SessionKey};
 use ring::digest::{SHA256, digest};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -129,16 +129,17 @@ impl Segment {
         Ok(Self { session: column(row, 0)?, from: column(row, 1)?, to: column(row, 2)?, blob })
     }
 
-    /// Its rows, the oldest first.
+    /// Its rows, the oldest first, of the session with this key.
     ///
     /// # Errors
-    /// The object storage cannot be used now.
-    pub(super) fn rows(&self, core: &Core) -> Result<Vec<Sealed>, SessionError> {
+    /// The object storage cannot be used now, or the session is gone.
+    pub(super) fn rows(&self, core: &Core, key: &SessionKey) -> Result<Vec<Sealed>, SessionError> {
         let content = match core.read_blob(&self.blob) {
             // It may have been replaced by another one a moment ago.
             Err(error) => match core.segment_with(self.session, self.from)? {
-                Some(other) if other != *self => return other.rows(core),
-                _ => return Err(self.unavailable(&error.to_string())),
+                Some(other) if other != *self => return other.rows(core, key),
+                Some(_) => return Err(self.unavailable(&error.to_string())),
+                None => return Err(core.missing_row(key, self.session, self.from)?),
             },
             Ok(content) => content,
         };
@@ -196,14 +197,32 @@ impl Core {
     }
 
     /// How many of the first rows of a session are sealed.
-    pub(super) fn sealed_of(&self, session: i64) -> Result<i64, SessionError> {
+    ///
+    /// # Errors
+    /// The session is gone.
+    pub(super) fn sealed_of(&self, key: &SessionKey, session: i64) -> Result<i64, SessionError> {
         let found = self.rows("read", sql::SEALED, &[(&session, Type::INT8)])?;
-        found.first().map_or(Ok(0), |row| column(row, 0))
+        let row = found.first().ok_or_else(|| SessionError::NoSuchSession { key: key.clone() })?;
+        column(row, 0)
+    }
+
+    /// Why a row that a session has is neither in the table nor in a segment.
+    pub(super) fn missing_row(
+        &self,
+        key: &SessionKey,
+        session: i64,
+        place: i64,
+    ) -> Result<SessionError, SessionError> {
+        self.sealed_of(key, session)?;
+        let why =
+            format!("row {place} of session {key} is missing; restore the database from a backup");
+        Ok(failed_io("read", &why))
     }
 
     /// The place and the kind of the sealed row with this id.
     pub(super) fn sealed_place(
         &self,
+        key: &SessionKey,
         session: i64,
         id: EntryId,
     ) -> Result<Option<(i64, String)>, SessionError> {
@@ -214,7 +233,7 @@ impl Core {
         let place: i64 = column(row, 0)?;
         let Some(segment) = self.segment_with(session, place)? else { return Ok(None) };
         let at = usize::try_from(place - segment.from).unwrap_or_default();
-        let row = segment.rows(self)?.into_iter().nth(at);
+        let row = segment.rows(self, key)?.into_iter().nth(at);
         Ok(row.filter(|row| row.id.as_deref() == Some(id.as_str())).map(|row| (place, row.kind)))
     }
 }

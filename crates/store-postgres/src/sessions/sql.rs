@@ -193,6 +193,8 @@ pub(super) const DELETE: &str = "
 
 pub(super) const SEARCHED: &str = "
     SELECT id, key, inherited, last_seq FROM myclaw.session WHERE partition = $1 AND last_seq > 0";
+/// Those of these sessions that were not deleted meanwhile.
+pub(super) const STILL_THERE: &str = "SELECT id FROM myclaw.session WHERE id = ANY ($1)";
 /// Messages of the sessions `$1`, behind a place.
 pub(super) const MESSAGES: &str = "
     SELECT session, seq, id, body FROM myclaw.entry

@@ -42,7 +42,12 @@ pub(super) fn search_log(
     // Opened now, so that it has the rows that take them.
     let Some(reader) = PostgresReader::open(core, key)? else { return Ok(()) };
     for entry in reader.backward(reader.last + 1) {
-        if let Entry::Message(message) = entry?
+        let entry = match entry {
+            // Deleted meanwhile, as if it had been so before.
+            Err(SessionError::NoSuchSession { .. }) => return Ok(()),
+            entry => entry?,
+        };
+        if let Entry::Message(message) = entry
             && (search.row(message).is_break() || taken.iter().all(|id| search.has_found(*id)))
         {
             break;

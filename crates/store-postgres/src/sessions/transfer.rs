@@ -92,7 +92,7 @@ impl PostgresSessions {
         let (id, last): (i64, i64) = (column(row, 0)?, column(row, 1)?);
         let header: Option<&str> = column(row, 2)?;
         header.map_or(Ok(()), &mut *visit)?;
-        let mut lines = Lines::new(&self.core, id, Direction::Forward(0, last));
+        let mut lines = Lines::new(&self.core, key, id, Direction::Forward(0, last));
         while let Some((_, line)) = lines.next_line()? {
             visit(&line)?;
         }

@@ -5,6 +5,7 @@
 #[path = "../../../session/tests/it/catalog.rs"]
 mod catalog;
 mod conformance;
+mod deletion;
 mod faults;
 mod kept_messages;
 mod migrations;
