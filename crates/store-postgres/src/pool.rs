@@ -1,10 +1,10 @@
 //! A few connections, which are made when they are needed and again when they broke.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::future::poll_fn;
+use futures_util::future::{poll_fn, try_join, try_join3};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
@@ -23,6 +23,16 @@ use crate::{Address, Options};
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long the server may take for one answer, a commit excepted.
 pub(crate) const ANSWER: Duration = Duration::from_secs(15);
+/// What holds whatever an administrator has set for the database or the user: commits that a crash of the server would lose, and
+/// searches that leave something out.
+const SETTINGS: &str = "SET synchronous_commit = on; SET gin_fuzzy_search_limit = 0";
+/// Whether somebody has. A pooler in transaction mode gives [`SETTINGS`] to one of its connections only, so each transaction says
+/// it again then.
+const ARE_OTHERS_SET: &str = "
+    SELECT EXISTS (SELECT FROM pg_settings WHERE name = 'synchronous_commit' AND reset_val IN ('off', 'local')
+        OR name = 'gin_fuzzy_search_limit' AND reset_val <> '0')";
+const BEGIN: &str =
+    "BEGIN; SET LOCAL synchronous_commit = on; SET LOCAL gin_fuzzy_search_limit = 0";
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -39,6 +49,7 @@ pub(crate) struct Pool {
     pub(crate) creates_tenant: bool,
     idle: Mutex<Vec<Client>>,
     places: Arc<Semaphore>,
+    are_others_set: AtomicBool,
 }
 
 /// A connection that is lent. It is closed when this is dropped, unless it is given back: something may be unfinished on it.
@@ -56,6 +67,7 @@ impl Pool {
             creates_tenant: options.creates_tenant,
             idle: Mutex::default(),
             places: Arc::new(Semaphore::new(options.connections.max(1))),
+            are_others_set: AtomicBool::default(),
         }
     }
 
@@ -105,8 +117,9 @@ impl Pool {
                 }
             }
         });
-        // Also where a database is set up to lose the newest commits in a crash.
-        answer(client.batch_execute("SET synchronous_commit = on")).await?;
+        let others = client.query_typed_one(ARE_OTHERS_SET, &[]);
+        let ((), others) = answer(try_join(client.batch_execute(SETTINGS), others)).await?;
+        self.are_others_set.store(others.try_get(0)?, Ordering::Relaxed);
         Ok((client, served))
     }
 
@@ -160,7 +173,13 @@ impl Pool {
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, Failure> {
         let client = self.get().await?;
-        let rows = answer(client.query_typed(sql, parameters)).await?;
+        let asked = client.query_typed(sql, parameters);
+        let rows = if self.are_others_set.load(Ordering::Relaxed) {
+            let (begin, commit) = (client.batch_execute(BEGIN), client.batch_execute("COMMIT"));
+            answer(try_join3(begin, asked, commit)).await?.1
+        } else {
+            answer(asked).await?
+        };
         client.give_back();
         Ok(rows)
     }

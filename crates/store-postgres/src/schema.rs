@@ -31,7 +31,8 @@ const FORMAT: i32 = STEPS.len() as i32;
 const LOCK: i64 = 0x4d79_436c;
 
 /// Begins a change of the tables. They may be large, so it has no time limit, whatever an administrator has set.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0";
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
+    SET LOCAL synchronous_commit = on; SET LOCAL standard_conforming_strings = on";
 
 /// Creates the tables, or brings them to the newest format.
 pub(crate) async fn prepare(pool: &Arc<Pool>) -> Result<(), StoreError> {

@@ -203,7 +203,7 @@ pub(super) const MESSAGES: &str = "
 
 /// The text of a message as searches compare it, and as the index `entry_text` has it. In every locale, "C" changes the case of
 /// ASCII letters only. U+017F and U+212A are an s and a k.
-const PLAIN: &str = r#"lower(translate(body, U&'\017F\212A', 'sk') COLLATE "C")"#;
+const PLAIN: &str = "lower(translate(body, '\u{17f}\u{212a}', 'sk') COLLATE \"C\")";
 
 /// The places of the messages in which one of `count` patterns is, from `$2` on.
 pub(super) fn with_patterns(count: usize) -> String {

@@ -83,9 +83,9 @@ fn blobs_are_whole() {
 }
 
 /// A check of the suite.
-type Check = fn(Arc<dyn Store>) -> BoxFuture<'static, ()>;
+pub(crate) type Check = fn(Arc<dyn Store>) -> BoxFuture<'static, ()>;
 
-const CHECKS: [Check; 7] = [
+pub(crate) const CHECKS: [Check; 7] = [
     |store| Box::pin(conformance::no_record_is_missed(store)),
     |store| Box::pin(conformance::keys_are_unique(store)),
     |store| Box::pin(conformance::versions_decide(store)),

@@ -18,6 +18,7 @@ mod server;
 #[path = "../../../session/tests/it/conformance.rs"]
 mod session_conformance;
 mod session_faults;
+mod settings;
 mod side_files;
 mod subjects;
 mod taken;
