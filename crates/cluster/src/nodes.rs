@@ -95,6 +95,10 @@ pub enum Watch {
     OtherConfig(String),
     /// The clock of this machine differs from that of the database, by so many seconds; it is ahead if they are more than zero.
     OtherClock(i64),
+    /// The database cannot be used, for this reason. Said once, until it can.
+    Unusable(String),
+    /// It can be used again.
+    Usable,
     /// These are the other nodes now.
     Others(Vec<Node>),
 }
@@ -176,12 +180,15 @@ impl Nodes {
     pub async fn attend(&self, mut node: Node, own: Own, pause: Duration, hear: impl Fn(Watch)) {
         let mut changes = self.store.watch(QueueId::new(QUEUE));
         let mut differed: Option<(String, String)> = None;
-        let mut was_wrong = false;
+        let (mut was_wrong, mut is_unusable) = (false, false);
         loop {
             node.config = config_digest(&own.configs.borrow().clone());
             node.certificates.clone_from(&own.certificates.borrow());
             match self.sign(&node).await {
                 Ok((is_draining, ahead_ms)) => {
+                    if std::mem::take(&mut is_unusable) {
+                        hear(Watch::Usable);
+                    }
                     let is_wrong = ahead_ms.abs() > MOST_SKEW_MS;
                     if is_wrong && !was_wrong {
                         hear(Watch::OtherClock((ahead_ms + 500).div_euclid(1_000)));
@@ -191,7 +198,12 @@ impl Nodes {
                         hear(Watch::Drain);
                     }
                 }
-                Err(error) => tracing::warn!(%error, "this node gives no sign; trying again"),
+                Err(error) => {
+                    tracing::warn!(%error, "this node gives no sign; trying again");
+                    if !std::mem::replace(&mut is_unusable, true) {
+                        hear(Watch::Unusable(error.to_string()));
+                    }
+                }
             }
             if let Ok(others) = self.others(&node, pause * 4).await {
                 hear(Watch::Others(others.clone()));

@@ -172,7 +172,10 @@ impl Reloader {
             stamp: None,
         };
         self.reloads.set(state);
-        report(&channels, &needs_restart, &before, say);
+        // A retry that changed nothing is none of the owner's business.
+        if problem.is_none() || before.problem != problem {
+            report(&channels, &needs_restart, &before, say);
+        }
         if let Some(problem) = problem.as_ref().filter(|new| before.problem.as_ref() != Some(*new))
         {
             tracing::error!(%problem, "the config is not in force as a whole; trying again");

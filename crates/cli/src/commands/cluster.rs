@@ -116,6 +116,10 @@ impl Shared {
                 seconds.abs(),
                 if seconds > 0 { "ahead of" } else { "behind" },
             )),
+            Watch::Unusable(problem) => {
+                say(&format!("{problem}; trying again until it can be used"))
+            }
+            Watch::Usable => say("the database can be used again"),
             Watch::OtherConfig(name) => say(&format!(
                 "the config of {name} differs from the one here; give all machines the same file"
             )),

@@ -3,6 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
+use super::audit::Audit;
+use super::scene::within;
 use super::*;
 
 /// The message of a command that fails with this code.
@@ -118,4 +120,89 @@ fn a_message_that_cannot_be_stored_for_long_is_refused_until_the_database_is_bac
     let id = gateway.client.send("main", "a", "say <m1>").unwrap();
     assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], "re: <m1>");
     gateway.stop();
+}
+
+/// Sends a message until it is accepted, as a source does, and waits for its answer.
+fn insist(gateway: &Gateway, id: &str, mark: &str) {
+    let text = format!("say {mark}");
+    let id = (0..100).find_map(|_| gateway.client.send("main", id, &text).ok()).unwrap();
+    assert_eq!(gateway.client.outcome(&id).unwrap()["reply"], format!("re: {mark}"));
+}
+
+/// Each reason is said once. Nothing that was accepted is lost, and the gateway goes on by itself.
+#[test]
+fn a_database_that_is_changed_under_a_gateway_is_named_and_used_again() {
+    let Some((server, url)) = database() else { return };
+    let (admin, inside) = (Audit::without_triggers(&url), server.url("narrow"));
+    admin.execute("CREATE ROLE narrow LOGIN PASSWORD 'first'");
+    admin.execute("CREATE DATABASE narrow OWNER narrow");
+    let (address, inside) =
+        (inside.replace("myclaw:secret", "narrow:first"), Audit::without_triggers(&inside));
+    let model = model();
+    let machine = Machine::new("one", &address, &model);
+    let gateway = machine.start();
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'narrow'";
+    let cases = [
+        (
+            "does not exist",
+            &admin,
+            "ALTER DATABASE narrow RENAME TO other",
+            "ALTER DATABASE other RENAME TO narrow",
+        ),
+        (
+            "refuses the login",
+            &admin,
+            "ALTER ROLE narrow PASSWORD 'second'",
+            "ALTER ROLE narrow PASSWORD 'first'",
+        ),
+        (
+            "permission denied",
+            &inside,
+            "ALTER SCHEMA myclaw OWNER TO myclaw",
+            "ALTER SCHEMA myclaw OWNER TO narrow",
+        ),
+    ];
+    let mut marks = Vec::new();
+    for (number, (problem, connection, change, back)) in cases.into_iter().enumerate() {
+        let [before, during] = [0, 1].map(|which| format!("<m{}>", 10 * number + which));
+        insist(&gateway, &before, &before);
+        // A database with connections gets no other name.
+        connection.execute(&format!("{end}; {change}; {end}"));
+        gateway.child.wait_for_stderr(problem);
+        let refused = gateway.client.send("main", &during, &format!("say {during}")).unwrap_err();
+        assert!(refused.to_string().contains(problem), "{refused}");
+        connection.execute(back);
+        insist(&gateway, &during, &during);
+        let said = || gateway.child.wait_for_stderr("listening on");
+        let is_again = || said().matches("the database can be used again").count() > number;
+        assert!(within(PATIENCE, is_again), "{}", said());
+        marks.extend([before, during]);
+    }
+    // The server becomes a standby, and takes writes again later.
+    server.kill();
+    std::fs::write(server.directory().join("data/standby.signal"), "").unwrap();
+    server.launch();
+    let refused = gateway.client.send("main", "standby", "say <m90>").unwrap_err();
+    assert!(refused.to_string().starts_with("503"), "{refused}");
+    server.promote();
+    insist(&gateway, "standby", "<m90>");
+    marks.push("<m90>".to_owned());
+    for number in 100..120 {
+        let mark = format!("<m{number}>");
+        admin.execute(end);
+        insist(&gateway, &mark, &mark);
+        marks.push(mark);
+    }
+    let said = gateway.child.wait_for_stderr("listening on");
+    for problem in ["does not exist", "refuses the login", "permission denied"] {
+        let lines = said.lines().filter(|line| line.contains(problem));
+        assert_eq!(lines.count(), 1, "{problem}: {said}");
+    }
+    assert_eq!(said.matches("the database can be used again").count(), 3, "{said}");
+    gateway.stop();
+    let logs = exported(&machine);
+    for mark in marks {
+        let counts = (count(&logs, "user", &mark), count(&logs, "assistant", &mark));
+        assert_eq!(counts, (1, 1), "{mark}");
+    }
 }

@@ -402,7 +402,7 @@ fn slowest_step(time: Duration, client: &Client) -> i64 {
 }
 
 /// Whether it happens in this time.
-fn within(time: Duration, is: impl Fn() -> bool) -> bool {
+pub(crate) fn within(time: Duration, is: impl Fn() -> bool) -> bool {
     let end = Instant::now() + time;
     while !is() {
         if Instant::now() >= end {
