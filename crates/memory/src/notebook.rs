@@ -1,7 +1,7 @@
 //! The file with the facts of a workspace: changed under a lock between processes, and replaced as a whole.
 //!
 //! Others may be able to change everything in the workspace, so no link in it is followed. What is not a fact in the file
-//! stays as it is.
+//! stays as it is, also where it is no text.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ const LOCK_WAIT: LockWait = LockWait::Until(Duration::from_secs(10));
 #[derive(Debug, thiserror::Error)]
 pub enum NotebookError {
     /// The file or its lock cannot be used.
-    #[error("{} cannot be {action}: {source}", path.display())]
+    #[error("{} cannot be {action}: {source}{}", path.display(), what_to_do(source))]
     File {
         /// The file.
         path: PathBuf,
@@ -53,7 +53,7 @@ pub enum NotebookError {
     )]
     Long(usize),
     /// The file has no room.
-    #[error("{} is full (1 MiB); move what is old to another note in memory/", .0.display())]
+    #[error("{} has no room: it may have 1 MiB; move what is old to another note in memory/", .0.display())]
     Full(PathBuf),
 }
 
@@ -83,6 +83,19 @@ impl Added {
         match self {
             Self::New(fact, _) | Self::Known(fact) => fact,
         }
+    }
+}
+
+/// A line of the file.
+struct Line {
+    text: String,
+    /// Its bytes, if they are no UTF-8: somebody has saved the file in another encoding.
+    not_text: Option<Vec<u8>>,
+}
+
+impl From<String> for Line {
+    fn from(text: String) -> Self {
+        Self { text, not_text: None }
     }
 }
 
@@ -119,7 +132,7 @@ impl Notebook {
     /// # Errors
     /// The file cannot be read.
     pub fn facts(&self) -> Result<Vec<Fact>, NotebookError> {
-        Ok(self.read()?.lines().filter_map(Fact::read).collect())
+        Ok(text_of_bytes(&self.read()?).lines().filter_map(Fact::read).collect())
     }
 
     /// Adds a fact. When this returns, it is on disk.
@@ -130,7 +143,7 @@ impl Notebook {
         let text = usable(as_fact(new.text))?;
         let _lock = self.locked()?;
         let mut lines = self.lines()?;
-        let facts: Vec<Fact> = lines.iter().filter_map(|line| Fact::read(line)).collect();
+        let facts: Vec<Fact> = lines.iter().filter_map(|line| Fact::read(&line.text)).collect();
         let is_same = |fact: &&Fact| {
             fact.is_current()
                 && new.replaces != Some(&fact.id)
@@ -152,7 +165,7 @@ impl Notebook {
         let fact =
             known.clone().unwrap_or(Fact { id, text, origin: Some(new.origin), until: None });
         if known.is_none() {
-            lines.push(fact.line());
+            lines.push(fact.line().into());
         }
         self.write(&lines)?;
         Ok(Added::New(fact, replaced.map(Box::new)))
@@ -183,7 +196,7 @@ impl Notebook {
         let _lock = self.locked()?;
         let mut lines = self.lines()?;
         let mut removed = None;
-        lines.retain(|line| match Fact::read(line) {
+        lines.retain(|line| match Fact::read(&line.text) {
             Some(fact) if fact.id == *id => {
                 removed = Some(fact);
                 false
@@ -224,25 +237,42 @@ impl Notebook {
         })
     }
 
-    fn lines(&self) -> Result<Vec<String>, NotebookError> {
-        let text = self.read()?;
-        let text = if text.trim().is_empty() { HEADING.to_owned() } else { text };
-        Ok(text.lines().map(str::to_owned).collect())
+    fn lines(&self) -> Result<Vec<Line>, NotebookError> {
+        let bytes = self.read()?;
+        let text = text_of_bytes(&bytes);
+        if text.trim().is_empty() {
+            return Ok(HEADING.lines().map(|line| line.to_owned().into()).collect());
+        }
+        let mut lines: Vec<Line> = text.lines().map(|line| line.to_owned().into()).collect();
+        let as_written = bytes.split(|byte| *byte == b'\n');
+        for (line, bytes) in lines.iter_mut().zip(as_written) {
+            let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+            // Lines of UTF-16 are others than these, and are text.
+            if line.text == String::from_utf8_lossy(bytes) && str::from_utf8(bytes).is_err() {
+                line.not_text = Some(bytes.to_vec());
+            }
+        }
+        Ok(lines)
     }
 
-    fn read(&self) -> Result<String, NotebookError> {
+    fn read(&self) -> Result<Vec<u8>, NotebookError> {
         let read = SharedDirectory::open(&self.workspace)
             .and_then(|workspace| workspace.read(FACTS_FILE, MAX_BYTES));
         match read {
-            Ok(bytes) => Ok(text_of_bytes(&bytes)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-            Err(source) => Err(self.failed("read")(source)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                Err(NotebookError::Full(self.path()))
+            }
+            read => read.map_err(self.failed("read")),
         }
     }
 
-    fn write(&self, lines: &[String]) -> Result<(), NotebookError> {
-        let mut text = lines.join("\n");
-        text.push('\n');
+    fn write(&self, lines: &[Line]) -> Result<(), NotebookError> {
+        let mut text = Vec::new();
+        for line in lines {
+            text.extend_from_slice(line.not_text.as_deref().unwrap_or(line.text.as_bytes()));
+            text.push(b'\n');
+        }
         if text.len() as u64 > MAX_BYTES {
             return Err(NotebookError::Full(self.path()));
         }
@@ -250,7 +280,7 @@ impl Notebook {
             create_private_directory(&self.workspace)?;
             let workspace = SharedDirectory::open(&self.workspace)?;
             workspace.make_directory(DIRECTORY, Access::Owner)?;
-            workspace.write(FACTS_FILE, text.as_bytes(), (Access::Owner, Durability::Synced))
+            workspace.write(FACTS_FILE, &text, (Access::Owner, Durability::Synced))
         };
         written().map_err(self.failed("written"))
     }
@@ -258,6 +288,17 @@ impl Notebook {
     fn failed(&self, action: &'static str) -> impl Fn(io::Error) -> NotebookError {
         let path = self.path();
         move |source| NotebookError::File { path: path.clone(), action, source }
+    }
+}
+
+/// What the owner can do about an error of the disk, after the error.
+fn what_to_do(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free some space, then try again; what was remembered before is there"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "; remount it for writing",
+        _ => "",
     }
 }
 
@@ -272,17 +313,18 @@ fn usable(text: String) -> Result<String, NotebookError> {
 
 /// Changes the line of a fact. Returns the fact as it was.
 fn change(
-    lines: &mut [String],
+    lines: &mut [Line],
     id: &FactId,
     change: impl FnOnce(&mut Fact),
 ) -> Result<Fact, NotebookError> {
+    let is_it = |fact: &Fact| fact.id == *id;
     let found = lines
         .iter_mut()
-        .find_map(|line| Fact::read(line).filter(|fact| fact.id == *id).map(|fact| (line, fact)));
+        .find_map(|line| Fact::read(&line.text).filter(is_it).map(|fact| (line, fact)));
     let (line, before) = found.ok_or_else(|| NotebookError::Unknown(id.clone()))?;
     let mut fact = before.clone();
     change(&mut fact);
-    *line = fact.line();
+    *line = fact.line().into();
     Ok(before)
 }
 

@@ -309,7 +309,10 @@ fn find(
     let fitting = ranked.len();
     ranked.truncate(most);
     if ranked.len() < fitting {
-        remarks.push(format!("{} of {fitting} passages shown; raise maxResults", ranked.len()));
+        remarks.push(format!(
+            "{} of {fitting} passages shown; maxResults (--limit) shows more",
+            ranked.len()
+        ));
     }
     let recalled = match memory.sessions.as_ref().map(|sessions| sessions.recall(text, most)) {
         None => Vec::new(),

@@ -59,8 +59,14 @@ impl KeptList {
         if let Some(kept) = self.kept() {
             return kept;
         }
-        // Facts that cannot be read are reported by the tool that looks for them.
-        let facts = notebook.facts().unwrap_or_default();
+        let facts = match notebook.facts() {
+            Ok(facts) => facts,
+            // The model tells the user, and the next run tries again.
+            Err(error) => {
+                let notes = outline(&[], notebook.workspace());
+                return format!("The facts are not known; tell the user: {error}\n{notes}");
+            }
+        };
         let list = outline(&facts, notebook.workspace());
         if let Err(error) = self.keep(&list) {
             let place = self.documents.describe(&self.name);

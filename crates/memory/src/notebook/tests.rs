@@ -79,6 +79,34 @@ fn writers_do_not_lose_what_others_wrote() {
 }
 
 #[test]
+fn what_is_no_text_stays_as_it_is_and_a_file_that_is_too_long_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let notebook = notebook(directory.path());
+    let tea = added(&notebook, new("Likes tea."));
+    let before = fs::read(notebook.path()).unwrap();
+    // Latin-1, with the line ends of Windows.
+    let odd = b"- Meets Jos\xe9 in the caf\xe9\r\n\xff\xfe\r\n";
+    fs::write(notebook.path(), [before.as_slice(), odd].concat()).unwrap();
+    notebook.edit(&tea.id, "Likes green tea.").unwrap();
+    added(&notebook, new("Likes milk."));
+    let after = fs::read(notebook.path()).unwrap();
+    let kept = b"\n- Meets Jos\xe9 in the caf\xe9\n\xff\xfe\n- Likes milk.";
+    assert!(after.windows(kept.len()).any(|part| part == kept), "{}", text_of_bytes(&after));
+    let texts: Vec<String> = notebook.facts().unwrap().into_iter().map(|fact| fact.text).collect();
+    assert_eq!(texts, ["Likes green tea.", "Meets Jos\u{fffd} in the caf\u{fffd}", "Likes milk."]);
+    // UTF-16 becomes UTF-8.
+    let wide: Vec<u8> =
+        "\u{feff}- Caf\u{e9}\n- Two\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    fs::write(notebook.path(), wide).unwrap();
+    added(&notebook, new("Three"));
+    let text = fs::read_to_string(notebook.path()).unwrap();
+    assert!(text.starts_with("- Caf\u{e9}\n- Two\n- Three"), "{text}");
+    fs::write(notebook.path(), "- x\n".repeat(300_000)).unwrap();
+    let full = notebook.facts().unwrap_err().to_string();
+    assert!(full.contains("move what is old to another note in memory/"), "{full}");
+}
+
+#[test]
 fn a_link_leads_nowhere() {
     let directory = tempfile::tempdir().unwrap();
     let notebook = notebook(directory.path());

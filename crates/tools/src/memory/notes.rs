@@ -48,6 +48,17 @@ pub(super) struct Found {
     pub remarks: Vec<String>,
 }
 
+/// The notes that are there.
+#[derive(Default)]
+struct FoundPaths {
+    /// In order.
+    notes: BTreeSet<PathBuf>,
+    /// Links to notes, as results write their paths.
+    links: Vec<String>,
+    /// Whether there are too many.
+    is_cut: bool,
+}
+
 /// Why a note is not read.
 enum Unread {
     TooLarge,
@@ -153,8 +164,7 @@ impl Notes {
         let mut found = Found { passages: Vec::new(), remarks: Vec::new() };
         let (mut large, mut unreadable) = (Vec::new(), Vec::new());
         let mut bytes = 0;
-        let (notes, is_cut) = self.find(cancel)?;
-        let mut is_cut = is_cut;
+        let FoundPaths { notes, links, mut is_cut } = self.find(cancel)?;
         for note in notes {
             if cancel.is_cancelled() {
                 return Err(aborted());
@@ -175,6 +185,7 @@ impl Notes {
         }
         found.remarks.extend(named(&large, "larger than 1 MiB and not searched"));
         found.remarks.extend(named(&unreadable, "not readable and not searched"));
+        found.remarks.extend(named(&links, "a link and not searched"));
         if is_cut {
             found.remarks.push(format!(
                 "there are more notes than a search takes ({MAX_NOTES} files, 32 MiB); the rest was not searched"
@@ -183,10 +194,9 @@ impl Notes {
         Ok(found)
     }
 
-    /// The paths of all notes in order, and whether there are too many. Links in directories are not followed, so nothing
-    /// outside of the places is found.
-    fn find(&self, cancel: &CancellationToken) -> Result<(BTreeSet<PathBuf>, bool), ToolError> {
-        let mut notes = BTreeSet::new();
+    /// The paths of all notes. Links in directories are not followed, so nothing outside of the places is found.
+    fn find(&self, cancel: &CancellationToken) -> Result<FoundPaths, ToolError> {
+        let mut found = FoundPaths::default();
         let mut entries = 0_usize;
         for place in &self.places {
             // What an ignore file names is a note all the same: many keep notes out of their repository.
@@ -203,15 +213,17 @@ impl Notes {
                     return Err(aborted());
                 }
                 let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-                if is_file && is_markdown(entry.path()) {
-                    notes.insert(entry.into_path());
+                if entry.path_is_symlink() && is_markdown(entry.path()) {
+                    found.links.push(shown_below(entry.path(), &self.workspace));
+                } else if is_file && is_markdown(entry.path()) {
+                    found.notes.insert(entry.into_path());
                 }
-                if entries >= MAX_ENTRIES || notes.len() >= MAX_NOTES {
-                    return Ok((notes, true));
+                if entries >= MAX_ENTRIES || found.notes.len() >= MAX_NOTES {
+                    return Ok(FoundPaths { is_cut: true, ..found });
                 }
             }
         }
-        Ok((notes, false))
+        Ok(found)
     }
 }
 

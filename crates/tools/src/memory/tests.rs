@@ -55,7 +55,7 @@ async fn a_call_may_ask_for_more_or_better_passages() {
     let workspace = Workspace::new(&files);
     let all = |arguments: Value| search(&workspace, memory_of(&workspace, &[]), arguments);
     let six = all(json!({"query": "boiler"})).await;
-    assert!(six.ends_with("[6 of 9 passages shown; raise maxResults]"), "{six}");
+    assert!(six.ends_with("[6 of 9 passages shown; maxResults (--limit) shows more]"), "{six}");
     let nine = all(json!({"query": "boiler", "max_results": "50"})).await;
     assert_eq!(nine.matches("(score").count(), 9, "{nine}");
     let none = all(json!({"query": "boiler", "minScore": 1})).await;
@@ -84,7 +84,7 @@ async fn what_is_outside_is_neither_found_nor_read() {
         found,
         format!(
             "none of 1 passages fits; try other words\n[MEMORY.md is a link to {} and was not read; the user can name that \
-             in memorySearch.extraPaths]",
+             in memorySearch.extraPaths]\n[memory/link.md is a link and not searched]",
             link.display()
         )
     );
