@@ -9,7 +9,7 @@ export const OWN_COMMANDS: Command[] = [
   { name: "/stop", description: "stops what the agent does" },
   { name: "/status", description: "shows whether it works" },
   { name: "/todos", description: "shows the steps of the agent's plan" },
-  { name: "/diff", description: "shows what its file tools have changed" },
+  { name: "/diff", description: "shows what its tools have changed" },
   { name: "/goal", description: "works until a condition holds, or until !COMMAND succeeds; /goal resume, /goal stop" },
   { name: "/compact", description: "replaces the older messages with a summary" },
   { name: "/undo", description: "undoes the file changes of the last turn" },

@@ -248,6 +248,12 @@ interface MessageProps {
   foot?: ComponentChildren;
 }
 
+/** The path of the picture that a call has made, which goes with the answer. */
+function madePicture(call: ToolCallBlock, result?: Row): string | undefined {
+  const path = call.name === "image_generate" && !result?.meta?.isError && result?.meta?.details?.path;
+  return typeof path === "string" ? path : undefined;
+}
+
 /** A message of the model, with the calls in it. */
 export function Message({ blocks, results, tools, questions, newestCall, isArriving, isCurrent, messageIds, foot }: MessageProps) {
   const last = blocks.length - 1;
@@ -270,18 +276,23 @@ export function Message({ blocks, results, tools, questions, newestCall, isArriv
             return <Thinking key={number} text={block.thinking} isOpen={!!isArriving && number === last} />;
           case "image":
             return <Picture key={number} block={block} />;
-          case "toolCall":
+          case "toolCall": {
+            const result = results.get(block.id);
+            const made = madePicture(block, result);
             return (
-              <Tool
-                key={block.id || number}
-                call={block}
-                result={results.get(block.id)}
-                live={tools.get(block.id)}
-                isAsked={questions.some((question) => question.toolCallId === block.id)}
-                isCurrent={isCurrent}
-                isNewest={block.id === newestCall}
-              />
+              <Fragment key={block.id || number}>
+                <Tool
+                  call={block}
+                  result={result}
+                  live={tools.get(block.id)}
+                  isAsked={questions.some((question) => question.toolCallId === block.id)}
+                  isCurrent={isCurrent}
+                  isNewest={block.id === newestCall}
+                />
+                {made && <Files messageIds={messageIds ?? []} paths={[made]} isOver={!isCurrent} />}
+              </Fragment>
             );
+          }
           default:
             return null;
         }

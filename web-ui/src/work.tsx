@@ -51,7 +51,7 @@ export function Changes({ view, onClose }: { view: SessionView; onClose: () => v
           {error}
         </p>
       )}
-      {files?.length === 0 && <p class="muted">The agent's file tools have changed nothing here. Changes by commands are not recorded.</p>}
+      {files?.length === 0 && <p class="muted">Nothing is different now of what the agent's tools changed here.</p>}
       {files?.map((file) => (
         <div key={file.path}>
           <h4>{visible(file.path)}</h4>

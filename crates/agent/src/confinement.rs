@@ -290,7 +290,7 @@ impl SessionConfig {
     }
 
     /// The directory of the session's large outputs, as it is named inside.
-    fn artifacts(&self) -> PathBuf {
+    pub(crate) fn artifacts(&self) -> PathBuf {
         let directory = self.home.side_files().artifact_directory(&self.session_key);
         // It need not exist yet, but the state directory does.
         match directory.strip_prefix(self.home.paths.state_dir()) {

@@ -9,7 +9,7 @@ pub fn declaration_of(name: &str) -> ToolDeclaration {
         .chain(&[
             ("browser", myclaw_browser::DECLARATION),
             ("memory_write", crate::memory::MEMORY_WRITE),
-            (crate::IMAGE_GENERATE, crate::picture_tool::DECLARATION),
+            (myclaw_engine::IMAGE_GENERATE, crate::picture_tool::DECLARATION),
             (crate::plan::NAME, crate::plan::DECLARATION),
             (crate::subagents::declared::SPAWN, crate::subagents::declared::SPAWN_DECLARATION),
             (crate::subagents::declared::ATTEND, crate::subagents::declared::ATTEND_DECLARATION),

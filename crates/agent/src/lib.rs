@@ -83,7 +83,6 @@ pub use jobs::JobWake;
 pub use key_stores::KeyStores;
 pub use known_agent::check_agent;
 pub use memory_stores::{AgentMemory, MemoryStores};
-pub use picture_tool::IMAGE_GENERATE;
 pub use providers::{HttpProviders, engine, key_resolver};
 pub use run::{RunAgentParams, run_agent, run_agent_with};
 pub use secrets::written_secrets;

@@ -31,6 +31,19 @@ impl SessionConfig {
     }
 }
 
+impl SessionConfig {
+    /// Opens a picture that the session has made: a file next to its outputs. Blocks.
+    ///
+    /// # Errors
+    /// It is not there any more. The text names no directory of this machine.
+    pub fn open_made_picture(&self, path: &str) -> Result<File, AgentError> {
+        let name = Path::new(path).file_name().unwrap_or_default();
+        let opened =
+            SharedDirectory::open(&self.artifacts()).and_then(|made| made.file(Path::new(name)));
+        opened.map_err(|error| AgentError::new(FailureClass::Usage, why_not(&error)))
+    }
+}
+
 /// Why a file is not sent, for the people who would get it.
 fn why_not(error: &io::Error) -> String {
     match error.kind() {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use futures_util::future::BoxFuture;
 use myclaw_engine::{
-    About, ActiveModel, CallArguments, CallEffect, CallSubject, Clock as _, Power, Powers,
-    SystemClock, Tool, ToolAliases, ToolContext, ToolDeclaration, ToolError, ToolInvocation,
-    ToolKind, ToolOutput, WorkPlace,
+    About, ActiveModel, CallArguments, CallEffect, CallSubject, Clock as _, IMAGE_GENERATE, Power,
+    Powers, SystemClock, Tool, ToolAliases, ToolContext, ToolDeclaration, ToolError,
+    ToolInvocation, ToolKind, ToolOutput, WorkPlace,
 };
 use myclaw_files::{Access, SharedDirectory, create_private_directory};
 use myclaw_llm::{Api, Cost, HttpOptions, ToolSchema, Usage};
@@ -25,8 +25,6 @@ use crate::home::USER_AGENT;
 use crate::models::profiles_in_order;
 use crate::{SessionConfig, exhausted_today, key_resolver};
 
-/// Name of the tool that makes pictures. The details of its result have the `path`.
-pub const IMAGE_GENERATE: &str = "image_generate";
 /// Longest description of a picture, in characters: the services take more.
 const MAX_PROMPT_CHARS: usize = 8_000;
 /// How long a picture may take: the slowest models need two minutes.

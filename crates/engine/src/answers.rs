@@ -24,6 +24,9 @@ pub fn incomplete_remark(stop_reason: StopReason) -> Option<&'static str> {
     }
 }
 
+/// Name of the tool that makes pictures. The details of its result have the `path`.
+pub const IMAGE_GENERATE: &str = "image_generate";
+
 /// The state of a message that a run took from the inbox.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TakenState {
@@ -41,6 +44,8 @@ pub enum TakenState {
         calls: Vec<ToolCall>,
         /// Why it ended: [`StopReason::Length`] and [`StopReason::Refusal`] mean that it is not whole.
         stop_reason: StopReason,
+        /// Paths of the pictures that were made for it.
+        pictures: Vec<String>,
     },
     /// The answer was cut off or is empty. Without another message the session does not continue.
     Broken {
@@ -101,6 +106,11 @@ impl AnswerSearch {
         if std::mem::replace(&mut self.is_corrected, is_correction) {
             return;
         }
+        if let (TakenState::Answered { pictures, .. }, Some(made)) =
+            (&mut self.answer, picture_of(&row))
+        {
+            pictures.insert(0, made);
+        }
         match row_to_message(row) {
             Some(Message::ToolResult(result)) if is_handed_over(result.details.as_ref()) => {
                 self.handed_over.insert(result.tool_call_id);
@@ -133,6 +143,7 @@ impl AnswerSearch {
                 text: restored(&text).into_owned(),
                 calls,
                 stop_reason: message.stop_reason,
+                pictures: Vec::new(),
             },
         }
     }
@@ -141,6 +152,18 @@ impl AnswerSearch {
     pub fn into_found(self) -> HashMap<EntryId, TakenState> {
         self.found
     }
+}
+
+/// The path of the picture that a call has made, if the row is the result of such a call.
+fn picture_of(row: &TranscriptMessage) -> Option<String> {
+    let meta = row.meta.as_ref().filter(|_| row.role == Role::Tool)?;
+    // Most rows are not parsed for it.
+    if !meta.as_str().contains(IMAGE_GENERATE) {
+        return None;
+    }
+    let meta = meta.to_object();
+    let is_made = meta.get("toolName")? == IMAGE_GENERATE && meta.get("isError")? == false;
+    is_made.then(|| Some(meta.get("details")?["path"].as_str()?.to_owned()))?
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ mod workspace;
 mod written_call;
 
 pub use active_model::{ActiveModel, WindowSource};
-pub use answers::{AnswerSearch, TakenState, incomplete_remark};
+pub use answers::{AnswerSearch, IMAGE_GENERATE, TakenState, incomplete_remark};
 pub use approval::{
     AlwaysScope, Approval, ApprovalRequest, ApprovalTerms, Approver, BoundFact, MAX_SHOWN_BYTES,
     ScopeKind,

@@ -1,6 +1,9 @@
 //! What a person shows the agent reaches the model: forwards, albums, answered media, threads.
 
-use myclaw_testkit::{DiscordFault, DiscordServer, SignalServer, SlackServer};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use myclaw_testkit::{
+    DiscordFault, DiscordServer, RecordedRequest, SignalServer, SlackServer, Step,
+};
 
 use super::telegram::PNG;
 use super::*;
@@ -173,6 +176,42 @@ fn files_follow_texts_into_the_group_when_a_topic_is_closed() {
     until("the file in the group", || sent().len() == 2);
     assert!(sent()[0].contains("message_thread_id") && !sent()[1].contains("message_thread_id"));
     assert!(sent()[1].contains("numbers"));
+    gateway.stop();
+}
+
+#[test]
+fn a_picture_that_the_agent_makes_goes_with_its_answer() {
+    let bench = Bench::new(Script::answer_with(|request, _| {
+        let last = json!(request.messages().last()).to_string();
+        let call =
+            || Reply::anthropic().tool_call("c1", "image_generate", json!({"prompt": "a door"}));
+        (if last.contains("tool_result") { Reply::anthropic().text("A door.") } else { call() })
+            .step()
+    }));
+    let made = json!({"data": [{"b64_json": BASE64_STANDARD.encode(PNG)}]}).to_string();
+    let answers = move |_: &RecordedRequest, _: usize| {
+        Step::status(200, &[("content-type", "application/json")], made.clone())
+    };
+    let service =
+        ModelServer::spawn_blocking_thread(Script::answer_with(answers).answer_every_route());
+    bench.configure(|config| {
+        config["models"]["providers"]["painter"] = json!({
+            "baseUrl": service.url(), "api": "openai-completions", "apiKey": "the-secret-key",
+            "models": [{"id": "p", "contextWindow": 200_000}],
+        });
+        config["agents"]["defaults"]["imageGenerationModel"] = json!("painter/p");
+    });
+    let gateway = bench.start();
+    bench.bot.write(ANN, "draw a door");
+    let sent = bench.bot.wait_for("the picture", |sent| (sent.len() == 2).then(|| sent.to_vec()));
+    assert_eq!(sent[0].text(), "A door.");
+    let form = sent[1].params["multipart"].as_str().unwrap();
+    assert!(form.contains("name=\"photo\"; filename=\"picture-"), "{form}");
+    // The page gets an address.
+    let id = gateway.client.send("main", "one", "draw a door").unwrap();
+    let message = gateway.client.outcome(&id).unwrap();
+    let name = message["files"][0]["name"].as_str().unwrap();
+    assert!(name.starts_with("picture-") && name.ends_with(".png"), "{message}");
     gateway.stop();
 }
 

@@ -14,6 +14,7 @@ use myclaw_speech::AudioFormat;
 use myclaw_store::Held;
 use tokio_util::sync::CancellationToken;
 
+use super::answering::Texts;
 use super::desk::Desk;
 use super::{Delivery, Report};
 use crate::DeliveryError;
@@ -37,6 +38,8 @@ struct Found<'p> {
     calls: &'p [ToolCall],
     /// Why it ended.
     stop_reason: StopReason,
+    /// Paths of the pictures that were made for it.
+    pictures: &'p [String],
 }
 
 impl Places {
@@ -47,9 +50,13 @@ impl Places {
     /// The answer, if there is one.
     fn answer(&self, message: &OpenMessage) -> Option<Found<'_>> {
         match self.of(message) {
-            Some(Handover::Taken(TakenState::Answered { row, text, calls, stop_reason })) => {
-                Some(Found { row: *row, text, calls, stop_reason: *stop_reason })
-            }
+            Some(Handover::Taken(TakenState::Answered {
+                row,
+                text,
+                calls,
+                stop_reason,
+                pictures,
+            })) => Some(Found { row: *row, text, calls, stop_reason: *stop_reason, pictures }),
             _ => None,
         }
     }
@@ -172,7 +179,7 @@ impl Delivery {
         open: &mut Vec<OpenMessage>,
         places: &Places,
     ) -> Result<(), DeliveryError> {
-        while let Some(Found { row, text, calls, stop_reason }) =
+        while let Some(Found { row, text, calls, stop_reason, pictures }) =
             open.iter().find_map(|message| places.answer(message))
         {
             let is_same = |message: &OpenMessage| {
@@ -189,7 +196,8 @@ impl Delivery {
                 message.row.calls = calls.to_vec();
                 message.row.is_cut = stop_reason == StopReason::Length;
             }
-            self.answer(&answered, PartKind::Reply, row.as_str(), (text, &for_people), &|parts| {
+            let texts = Texts { text, for_people: &for_people, pictures };
+            self.answer(&answered, PartKind::Reply, row.as_str(), texts, &|parts| {
                 MessageState::Answered { parts }
             })
             .await?;

@@ -18,6 +18,17 @@ use crate::rows::{
 /// How often an answer is made anew because something that it is made of has changed meanwhile.
 const MOST_RACES: usize = 20;
 
+/// What is said to the senders of messages.
+#[derive(Clone, Copy)]
+pub(super) struct Texts<'t> {
+    /// To clients of the server.
+    pub(super) text: &'t str,
+    /// To all others.
+    pub(super) for_people: &'t str,
+    /// Paths of pictures that the session has made for it.
+    pub(super) pictures: &'t [String],
+}
+
 impl Delivery {
     pub(super) async fn report(
         &self,
@@ -25,7 +36,8 @@ impl Delivery {
         report: &Report,
     ) -> Result<(), DeliveryError> {
         let first = messages.first().map(|message| message.id.to_string()).unwrap_or_default();
-        let texts = (report.message.as_str(), report.for_people());
+        let (text, for_people) = (report.message.as_str(), report.for_people());
+        let texts = Texts { text, for_people, pictures: &[] };
         self.answer(&messages, PartKind::Report, &first, texts, &|parts| MessageState::Reported {
             class: report.class.clone(),
             message: report.message.clone(),
@@ -34,14 +46,14 @@ impl Delivery {
         .await
     }
 
-    /// Stores what is said to the senders of `messages`, once per route, and sends it: the first text to clients of the server,
-    /// the second one to all others. Messages that another process has settled meanwhile are left to it.
+    /// Stores what is said to the senders of `messages`, once per route, and sends it. Messages that another process has settled
+    /// meanwhile are left to it.
     pub(super) async fn answer(
         &self,
         messages: &[OpenMessage],
         kind: PartKind,
         said: &str,
-        texts: (&str, &str),
+        texts: Texts<'_>,
         state: &(dyn Fn(Vec<PartId>) -> MessageState + Sync),
     ) -> Result<(), DeliveryError> {
         let mut open = messages.to_vec();
@@ -80,7 +92,7 @@ impl Delivery {
         messages: &[OpenMessage],
         kind: PartKind,
         said: &str,
-        (text, for_people): (&str, &str),
+        Texts { text, for_people, pictures }: Texts<'_>,
         state: &(dyn Fn(Vec<PartId>) -> MessageState + Sync),
     ) -> Result<bool, DeliveryError> {
         let mut routes: Vec<&Route> = messages.iter().map(|message| &message.row.route).collect();
@@ -96,7 +108,9 @@ impl Delivery {
             let text = occasion::spoken(of_route(), kind, text);
             let mut saying = match (kind, &text) {
                 (_, None) => Saying::default(),
-                (PartKind::Reply, Some(text)) => self.saying(route, session, said, text).await,
+                (PartKind::Reply, Some(text)) => {
+                    self.saying(route, session, said, (text, pictures)).await
+                }
                 (PartKind::Report, Some(text)) => Saying::of(text),
             };
             if kind == PartKind::Reply {

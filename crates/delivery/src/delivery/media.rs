@@ -3,6 +3,7 @@
 //! A file is copied when the reply is stored, so what is sent later is what the agent meant. The copy is removed when its
 //! part is over.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,24 +54,28 @@ impl Saying {
 }
 
 impl Delivery {
-    /// What `text` says on a route, with the files that it names. A file that cannot be sent becomes a line of the text
-    /// that says why. A channel without files gets the text as it is.
+    /// What `text` says on a route, with the files that it names and the `pictures` that were made for it. A file that cannot
+    /// be sent becomes a line of the text that says why. A channel without files gets the text as it is.
     pub(super) async fn saying(
         &self,
         route: &Route,
         session: &str,
         said: &str,
-        text: &str,
+        (text, pictures): (&str, &[String]),
     ) -> Saying {
         let most =
             self.outbox.channel(route).and_then(|channel| channel.capabilities().most_file_bytes);
-        let (Some(most), true) = (most, text.contains(MARK)) else { return Saying::of(text) };
-        let (mut left, paths) = find(text);
+        let has_files = text.contains(MARK) || !pictures.is_empty();
+        let (Some(most), true) = (most, has_files) else { return Saying::of(text) };
+        let (mut left, mut paths) = find(text);
+        paths.retain(|path| !pictures.contains(path));
+        paths.extend_from_slice(pictures);
         let mut files = Vec::new();
         for (number, path) in paths.into_iter().enumerate() {
+            let is_made = pictures.contains(&path);
             let id = PartId::of(session, said, route, number);
             let copied = match number < MOST_FILES {
-                true => self.copy(session, path.clone(), id, most).await,
+                true => self.copy(session, (path.clone(), is_made), id, most).await,
                 false => Err(format!("a reply sends at most {MOST_FILES} files")),
             };
             match copied {
@@ -110,7 +115,7 @@ impl Delivery {
                 }));
             };
             let id = PartId::of(session, said, route, number);
-            let copied = self.copy(session, path.clone(), id, most).await;
+            let copied = self.copy(session, (path.clone(), false), id, most).await;
             files.push(copied.map_err(|reason| {
                 DeliveryError::Unusable(format!("the file {path} was not sent: {reason}"))
             })?);
@@ -195,14 +200,20 @@ impl Delivery {
     async fn copy(
         &self,
         session: &str,
-        path: String,
+        (path, is_made): (String, bool),
         id: PartId,
         most: u64,
     ) -> Result<SentFile, String> {
         let config = self.session_config(session).map_err(|error| unusable(&error))?;
         let files = Arc::clone(&self.outbox.files);
-        let copying =
-            tokio::task::spawn_blocking(move || copy_file(&config, &path, &*files, &id, most));
+        let copying = tokio::task::spawn_blocking(move || {
+            let opened = match is_made {
+                true => config.open_made_picture(&path),
+                false => config.open_in_workspace(&path),
+            };
+            let source = opened.map_err(|error| error.message)?;
+            copy_file(&config, (&source, &path), &*files, &id, most)
+        });
         copying.await.map_err(|error| unusable(&error))?
     }
 
@@ -225,19 +236,18 @@ fn unusable(error: &dyn std::fmt::Display) -> String {
 /// The reasons name no directory: the person may be anybody.
 fn copy_file(
     config: &SessionConfig,
-    path: &str,
+    (mut source, path): (&File, &str),
     files: &dyn Blobs,
     id: &PartId,
     most: u64,
 ) -> Result<SentFile, String> {
-    let source = config.open_in_workspace(path).map_err(|error| error.message)?;
     let size = source.metadata().map_err(|error| unusable(&error))?.len();
     if size > most {
         return Err(format!("it has {size} bytes, and the channel sends at most {most}"));
     }
     let name = name_of(path);
     let limits = BlobLimits { each: most, together: room(&config.config) };
-    let blob = files.put(id.as_str(), &mut &source, limits).map_err(|error| match error {
+    let blob = files.put(id.as_str(), &mut source, limits).map_err(|error| match error {
         BlobError::Full { .. } => TOO_MANY.to_owned(),
         error => {
             tracing::error!(%error, "a file cannot be copied");

@@ -1,6 +1,6 @@
 //! Tests of the search for answers.
 
-use myclaw_llm::{Api, AssistantMessage, ContentBlock, Usage, UserMessage};
+use myclaw_llm::{Api, AssistantMessage, ContentBlock, ToolResultMessage, Usage, UserMessage};
 use serde_json::json;
 
 use super::*;
@@ -49,6 +49,7 @@ fn answered(text: &str) -> Option<TakenState> {
         text: text.to_owned(),
         calls: Vec::new(),
         stop_reason: StopReason::Stop,
+        pictures: Vec::new(),
     })
 }
 
@@ -97,4 +98,38 @@ fn an_answer_that_was_cut_off_does_not_count() {
     assert_eq!(states(rows, &["a", "b", "c"]), [answered("whole"), answered("whole"), broken]);
     let silent = vec![taken("one", &["a"]), answer(" ", StopReason::Stop, 0)];
     assert_eq!(states(silent, &["a"]), [Some(TakenState::Broken { why: "is empty" })]);
+}
+
+#[test]
+fn an_answer_has_the_pictures_that_were_made_for_it() {
+    let made = |tool: &str, path: &str, is_error| {
+        let result = ToolResultMessage {
+            tool_call_id: "call_0".to_owned(),
+            tool_name: tool.to_owned(),
+            content: vec![ContentBlock::text("made")],
+            details: Some(json!({ "path": path })),
+            is_error,
+            timestamp: 1,
+        };
+        message_to_row(&Message::ToolResult(result))
+    };
+    let rows = vec![
+        taken("draw", &["a"]),
+        answer("calls", StopReason::ToolUse, 1),
+        made("image_generate", "/one.png", false),
+        made("write", "/other", false),
+        made("image_generate", "/failed.png", true),
+        answer("calls", StopReason::ToolUse, 1),
+        made("image_generate", "/two.png", false),
+        answer("drawn", StopReason::Stop, 0),
+        taken("thanks", &["b"]),
+        answer("welcome", StopReason::Stop, 0),
+    ];
+    let pictures = |state: &Option<TakenState>| match state {
+        Some(TakenState::Answered { pictures, .. }) => pictures.clone(),
+        other => panic!("{other:?}"),
+    };
+    let states = states(rows, &["a", "b"]);
+    assert_eq!(pictures(&states[0]), ["/one.png", "/two.png"]);
+    assert!(pictures(&states[1]).is_empty());
 }

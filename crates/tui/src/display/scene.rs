@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use myclaw_agent::{IMAGE_GENERATE, declaration_of, plan::Plan};
+use myclaw_agent::{declaration_of, plan::Plan};
+use myclaw_engine::IMAGE_GENERATE;
 use myclaw_engine::ToolKind;
 use myclaw_tools::shown_size;
 use unicode_width::UnicodeWidthChar;
