@@ -26,6 +26,7 @@ use super::completion::ChatCompleter;
 use super::outputs::Common;
 use super::pastes::{FoldingKeys, Pastes};
 use super::soft_wrap::SoftWrap;
+use super::vi_undo::WholeCommands;
 use super::{Input, Wake};
 use myclaw_front::print::note;
 use myclaw_front::sessions::Sessions;
@@ -303,11 +304,11 @@ fn edit_mode(keys: KeysName) -> Box<dyn EditMode> {
     match keys {
         KeysName::Emacs => Box::new(Emacs::new(of_chat(default_emacs_keybindings()))),
         // Esc changes the mode in all three, whatever it is bound to.
-        KeysName::Vi => Box::new(Vi::new(
+        KeysName::Vi => Box::new(WholeCommands::of(Vi::new(
             of_chat(default_vi_insert_keybindings()),
             of_chat(default_vi_normal_keybindings()),
             of_chat(default_vi_visual_keybindings()),
-        )),
+        ))),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use myclaw_agent::{SessionConfig, goal::Goal, is_remark, is_reminder, plan::Plan};
 use myclaw_engine::Mode;
+use myclaw_llm::StopReason;
 use myclaw_session::{Role, TranscriptMessage};
 
 use super::plan_lines;
@@ -34,6 +35,16 @@ fn restriction(config: &SessionConfig) -> Option<String> {
     });
     let lines: Vec<String> = mode_line.into_iter().chain(sandboxed).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// Whether a turn has not ended: the program was killed, or another one works on it.
+fn is_open(rows: &[TranscriptMessage]) -> bool {
+    let message = rows.iter().rfind(|row| !(row.role == Role::User && is_remark(&row.content)));
+    let ended_with = |row: &TranscriptMessage| row.meta.as_ref()?.field("stopReason");
+    message.is_some_and(|last| match last.role {
+        Role::Assistant => ended_with(last) == Some(StopReason::ToolUse),
+        _ => true,
+    })
 }
 
 /// Prints the first line of a chat: who answers, and in which session.
@@ -121,6 +132,9 @@ impl Chat {
         }
         for (style, line) in self.common.plan_to_print().iter().flat_map(plan_lines::all) {
             put_line(&paint.paint(style, &truncated(&line, size.columns - 1)))?;
+        }
+        if is_open(&rows[at..]) {
+            self.say("the last message has no answer yet; /continue goes on with it")?;
         }
         put_line("")
     }

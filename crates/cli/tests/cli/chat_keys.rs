@@ -217,6 +217,17 @@ fn lines_are_edited_with_the_keys_of_vi_where_the_config_says_so() {
     terminal.expect_screen(|screen| screen.ends_with("You: a"));
     terminal.send("\x03");
     terminal.expect_screen(|screen| screen.ends_with("You:"));
+    // `u` undoes a command as a whole, and the one before it.
+    terminal.send("ione two three four five");
+    terminal.expect_screen(|screen| screen.ends_with("You: one two three four five"));
+    send_split(&mut terminal, &["\x1b", "0", "2dw", "x"]);
+    terminal.expect_screen(|screen| screen.ends_with("You: hree four five"));
+    send_split(&mut terminal, &["2x", "u"]);
+    terminal.expect_screen(|screen| screen.ends_with("You: hree four five"));
+    send_split(&mut terminal, &["2u"]);
+    terminal.expect_screen(|screen| screen.ends_with("You: one two three four five"));
+    terminal.send("\x03");
+    terminal.expect_screen(|screen| screen.ends_with("You:"));
     leave(&mut terminal);
 }
 

@@ -125,6 +125,7 @@ fn what_was_said_to_a_killed_chat_is_answered_by_the_next_one() {
 
     server.push(Reply::anthropic().text("Stopped."));
     let mut terminal = Terminal::spawn(&myclaw(&home, &[]));
+    terminal.expect("the last message has no answer yet; /continue goes on with it");
     terminal.expect("1 message waits to be answered");
     terminal.expect("You: ");
     terminal.send_line("/queue");

@@ -55,6 +55,8 @@ pub(super) struct Scene {
     thought: String,
     /// The kind of line above, which decides whether an empty line follows.
     above: Above,
+    /// Whether the model has said something since its last call of a tool.
+    has_said: bool,
     /// Composed output that is not written yet.
     pub(super) pending: String,
     footer: Footer,
@@ -115,6 +117,7 @@ impl Scene {
             coming: ComingCall::default(),
             thought: String::new(),
             above: Above::Nothing,
+            has_said: false,
             pending: String::new(),
             footer: Footer::default(),
             typed: String::new(),
@@ -147,6 +150,7 @@ impl Scene {
             Shown::CallDelta { block, delta } => self.preview_call(block, &delta),
             Shown::ToolStart { tool, id, arguments } => {
                 self.end_text();
+                self.has_said = false;
                 let (about, since) = (summarise_arguments(&arguments), Instant::now());
                 self.calls.push(RunningCall {
                     id,
@@ -191,10 +195,11 @@ impl Scene {
                 self.put_line(Style::Dim, &format!("read: {}", first_line(&text)));
             }
             Shown::Answer(reply) => {
-                if self.above != Above::Text && !reply.is_empty() {
+                if !self.has_said {
                     self.push_text(&reply);
                 }
                 self.end_text();
+                self.has_said = false;
             }
             Shown::Line(style, line) => self.put_line(style, &line),
             Shown::Once(line) => {
@@ -218,6 +223,7 @@ impl Scene {
         if text.is_empty() {
             return;
         }
+        self.has_said = true;
         if self.markdown.is_empty() {
             self.waiting = None;
             self.separate(Above::Text);

@@ -7,7 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Display, Queued};
 use crate::outputs::IsShown;
-use myclaw_front::terminal::Size;
+use crate::shown::Shown;
+use myclaw_front::terminal::{Size, Style};
 
 const SIZE: Size = Size { columns: 60, rows: 20 };
 
@@ -47,6 +48,25 @@ fn drawn(events: impl IntoIterator<Item = AgentRunEvent>) -> String {
     scene.finish();
     written.push_str(&scene.pending);
     written
+}
+
+#[test]
+fn an_answer_is_shown_once_though_a_notice_comes_after_it() {
+    let display = Display::new(CancellationToken::new(), Arc::default());
+    let mut scene = display.shared.scene.lock();
+    let answer = || Shown::Answer("All is well.".to_owned());
+    let notice = || Shown::Line(Style::Warning, "the disk is full".to_owned());
+    for shown in [Shown::Text("All is well.".to_owned()), Shown::TextEnd, notice(), answer()] {
+        scene.take(shown);
+    }
+    assert_eq!(scene.pending.matches("All is well.").count(), 1, "{}", scene.pending);
+    // The next turn, and what the model says after a call, were not shown before.
+    scene.take(answer());
+    scene.take(Shown::Text("I look.".to_owned()));
+    scene.take(tool_start());
+    scene.take(tool_end(false));
+    scene.take(answer());
+    assert_eq!(scene.pending.matches("All is well.").count(), 3, "{}", scene.pending);
 }
 
 /// What is left on a screen.
