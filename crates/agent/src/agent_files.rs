@@ -123,7 +123,7 @@ impl AgentFile {
             return Err(bad(
                 1,
                 format!(
-                    "its name must be up to {MOST_NAME} letters, digits, hyphens and underscores; rename the file"
+                    "its name must be up to {MOST_NAME} letters from a to z, digits, hyphens and underscores; rename the file"
                 ),
             ));
         }

@@ -53,14 +53,13 @@ fn judge(mode: Mode, call: &PreparedCall) -> Verdict {
         };
     }
     match mode {
+        // The user reads this too.
         Mode::ReadOnly => Verdict::Denied(
-            "the session is in the mode read-only, in which nothing is changed, run or sent. Answer from what you can read; \
-             only the user can change the mode"
-                .to_owned(),
+            "the session is in the mode read-only: nothing is changed, run or sent; only the user can change the mode".to_owned(),
         ),
         Mode::Plan => Verdict::Denied(
-            "the session is in the mode plan, in which nothing is changed, run or sent until the user approves a plan. Call \
-             update_plan with the steps that you propose"
+            "the session is in the mode plan: nothing is changed, run or sent before the user approves a plan; update_plan proposes \
+             its steps"
                 .to_owned(),
         ),
         Mode::Ask => Verdict::NeedsApproval(

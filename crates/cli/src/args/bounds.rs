@@ -17,7 +17,7 @@ pub(crate) struct BoundsArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_turns: Option<NonZeroU32>,
     /// Most US dollars that the run and its sub-agents may cost, instead of `limits.runCost`
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
     pub(crate) max_cost: Option<f64>,
 }
 
@@ -27,6 +27,10 @@ pub(crate) fn most_shown(text: &str) -> Result<usize, String> {
 }
 
 /// A number that is not zero.
+fn dollars(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "write US dollars above 0, such as `0.50`".to_owned())
+}
+
 pub(crate) fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
     text.parse().map_err(|_| format!("give a whole number from 1 to {}", u32::MAX))
 }

@@ -273,13 +273,16 @@ impl Turns<'_> {
             let key = &self.config.session_key;
             let count = self.subagents.in_background(key);
             if count > 0 && self.verbosity == Verbosity::Normal {
-                note(format_args!("myclaw: waiting for {count} sub-agents in the background"));
+                let agents = if count == 1 { "sub-agent" } else { "sub-agents" };
+                note(format_args!("myclaw: waiting for {count} {agents} in the background"));
             }
-            if !self.subagents.background_ended(key).await {
-                return Ok(result);
-            }
+            let has_waited = self.subagents.background_ended(key).await;
+            // Then those that it would have waited for may be gone already, without a result.
             if self.cancel.is_cancelled() {
                 return Err(CliError::aborted());
+            }
+            if !has_waited {
+                return Ok(result);
             }
             let before = result.usage;
             match self.run_once(Vec::new()).await {

@@ -1,6 +1,6 @@
 //! Questions about tool calls in chats: they are told there in full, the owner answers there, and nobody else can.
 
-use myclaw_testkit::{BotMessage, SlackServer, instruction};
+use myclaw_testkit::{BotMessage, SlackServer, Terminal, instruction};
 
 use super::irc::{Ngircd, Person};
 use super::*;
@@ -365,6 +365,40 @@ fn a_question_of_a_sub_agent_is_told_in_the_chat_of_its_parent() {
     assert_eq!(asked.params["chat_id"], ANN);
     bench.bot.write(ANN, &format!("/approve {code}"));
     until("it runs", || made(&bench, "sub1"));
+    gateway.stop();
+}
+
+/// What counts is the answer of the owner to the message of the question.
+#[test]
+fn a_plan_is_changed_by_an_answer_in_the_chat() {
+    let bench = asking(|config| config["tools"]["ask"] = json!([]));
+    let gateway = bench.start();
+    bench.bot.write(ANN, "hello");
+    said(&bench, "nothing to do");
+    until_over(&gateway);
+    let sessions = gateway.client.get("/api/sessions").unwrap().1;
+    let is_of_chat = |one: &&Value| one["key"].as_str().unwrap().contains("telegram");
+    let session = sessions["sessions"].as_array().unwrap().iter().find(is_of_chat).unwrap();
+    let mut command = bench.home.command(env!("CARGO_BIN_EXE_myclaw"));
+    command.args(["attach", "--session", session["key"].as_str().unwrap()]);
+    let mut terminal = Terminal::spawn(&command);
+    terminal.expect("You: ");
+    terminal.send_line("/plan");
+    terminal.expect("mode plan: ");
+    let steps = json!({"steps": [{"text": "Look"}, {"text": "Change"}]});
+    let plan = instruction("plan1", "update_plan", &steps);
+    bench.bot.write(ANN, &format!("{plan}\n{}", order(&bench, "change1")));
+    let asked = bench.bot.wait_for("a question", |sent| {
+        sent.iter().find(|message| message.text().contains("update_plan")).cloned()
+    });
+    let answer = |text: &str| {
+        let on = json!({"message_id": asked.id, "text": "?", "chat": private(ANN), "from": {"id": 12_345, "is_bot": true}});
+        bench.bot.deliver(ANN, &private(ANN), &json!({"text": text, "reply_to_message": on}));
+    };
+    answer("!Read it; Test it");
+    until_over(&gateway);
+    let sent = bench.asked();
+    assert!(sent.contains("The user changed the plan:\\n[ ] Read it\\n[ ] Test it"), "{sent}");
     gateway.stop();
 }
 

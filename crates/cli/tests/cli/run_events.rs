@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use myclaw_testkit::{RecordedRequest, Reply, Script, Step, TempHome};
+use myclaw_testkit::{RecordedRequest, Reply, Script, Step, TempHome, Terminal};
 use serde_json::{Value, json};
 
 use crate::rpc::{Client, prompt};
@@ -152,6 +152,41 @@ fn events_that_others_bring_about_fit_the_schema_too() {
         "approval_resolved",
         "mode_changed",
     ] {
+        assert!(seen.iter().any(|seen| seen == kind), "{kind} was not seen: {seen:?}");
+    }
+}
+
+/// The question is on the terminal, and the events are in a file.
+#[test]
+fn questions_on_a_terminal_and_results_that_are_left_out_fit_the_schema_too() {
+    let (server, home) = serve(Script::answer_with(|request, number| {
+        let last = json!(request.messages().last()).to_string();
+        let call = Reply::anthropic().tool_call(
+            format!("c{number}"),
+            "bash",
+            json!({"command": "seq 9000"}),
+        );
+        let is_answered = last.contains("tool_result");
+        (if is_answered { Reply::anthropic().text("Done.") } else { call }).step()
+    }));
+    let events = home.path().join("events.jsonl");
+    let mut command = home.command("sh");
+    command.args(["-c", "exec \"$0\" run --json --mode ask go > \"$1\""]);
+    let mut terminal = Terminal::spawn(command.arg(env!("CARGO_BIN_EXE_myclaw")).arg(&events));
+    terminal.expect("(n)o?");
+    terminal.send_line("o");
+    assert!(terminal.wait().success(), "{}", terminal.text());
+    let schema = Schema::read();
+    let mut seen = schema.check(&std::fs::read_to_string(&events).expect("events"));
+    change_config(&home, |config| {
+        config["agents"]["defaults"]["contextPruning"] = json!("aggressive");
+    });
+    for _ in 0..4 {
+        let output = run(&home, &["run", "--json", "--mode", "auto", "go"]);
+        seen.extend(schema.check(&output.stdout()));
+    }
+    drop(server);
+    for kind in ["approval_requested", "approval_resolved", "pruning"] {
         assert!(seen.iter().any(|seen| seen == kind), "{kind} was not seen: {seen:?}");
     }
 }

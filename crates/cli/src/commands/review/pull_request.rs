@@ -1,5 +1,6 @@
 //! The changes of a pull request, as the program `gh` fetches them.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -24,8 +25,12 @@ const MOST_ERRORS: u64 = 2_000;
 /// # Errors
 /// `gh` is missing, fails, takes too long, or prints too much.
 pub(super) fn pull_request(place: &Path, pull: &str) -> Result<String, CliError> {
+    fetched(OsStr::new("gh"), place, pull, LIMIT)
+}
+
+fn fetched(gh: &OsStr, place: &Path, pull: &str, limit: Duration) -> Result<String, CliError> {
     let failed = |why: String| CliError::failure(format!("gh pr diff {pull}: {why}"));
-    let mut gh = Command::new("gh")
+    let mut gh = Command::new(gh)
         .args(["pr", "diff", pull])
         .current_dir(place)
         .stdin(Stdio::null())
@@ -40,14 +45,13 @@ pub(super) fn pull_request(place: &Path, pull: &str) -> Result<String, CliError>
         })?;
     let (printed, errors) =
         (read(gh.stdout.take(), MOST_BYTES + 1), read(gh.stderr.take(), MOST_ERRORS));
-    let deadline = Instant::now() + LIMIT;
-    let outcome = ended(&mut gh, &printed, deadline);
+    let outcome = ended(&mut gh, &printed, limit);
     // It may have ended, and have been waited for.
     let _ = gh.kill();
     let _ = gh.wait();
     let printed = outcome.map_err(failed)?;
     if let Some(code) = printed.failure {
-        let errors = errors.recv_timeout(LIMIT).unwrap_or_default();
+        let errors = errors.recv_timeout(limit).unwrap_or_default();
         let why = escaped(String::from_utf8_lossy(&errors).trim()).into_owned();
         return Err(failed(if why.is_empty() { code } else { why }));
     }
@@ -64,9 +68,10 @@ struct Printed {
 fn ended(
     gh: &mut Child,
     printed: &mpsc::Receiver<Vec<u8>>,
-    deadline: Instant,
+    limit: Duration,
 ) -> Result<Printed, String> {
-    let late = || format!("it took longer than {} s", LIMIT.as_secs());
+    let deadline = Instant::now() + limit;
+    let late = || format!("it took longer than {} s; try again, or use --branch", limit.as_secs());
     let left = || deadline.saturating_duration_since(Instant::now());
     let bytes = printed.recv_timeout(left()).map_err(|_| late())?;
     if bytes.len() as u64 > MOST_BYTES {
@@ -96,3 +101,6 @@ fn read(stream: Option<impl Read + Send + 'static>, most: u64) -> mpsc::Receiver
     });
     receiver
 }
+
+#[cfg(test)]
+mod tests;
