@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use myclaw_agent::{declaration_of, plan::Plan};
-use myclaw_engine::IMAGE_GENERATE;
-use myclaw_engine::ToolKind;
+use myclaw_engine::{IMAGE_GENERATE, ToolKind};
 use myclaw_tools::shown_size;
 use unicode_width::UnicodeWidthChar;
 
