@@ -26,11 +26,12 @@ pub(crate) fn most_shown(text: &str) -> Result<usize, String> {
     usize::try_from(at_least_one(text)?.get()).map_err(|error| error.to_string())
 }
 
-/// A number that is not zero.
+/// Whether they are above 0 is decided where they are used.
 fn dollars(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| "write US dollars above 0, such as `0.50`".to_owned())
 }
 
+/// A number that is not zero.
 pub(crate) fn at_least_one(text: &str) -> Result<NonZeroU32, String> {
     text.parse().map_err(|_| format!("give a whole number from 1 to {}", u32::MAX))
 }
