@@ -1,5 +1,7 @@
 //! The prompt of the chat: line editing, history, several lines, completion.
 
+mod vi_undo;
+
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,13 +22,13 @@ use reedline::{
     default_vi_normal_keybindings, default_vi_visual_keybindings,
 };
 
+use self::vi_undo::WholeCommands;
 use super::attention::Focus;
 use super::clipboard;
 use super::completion::ChatCompleter;
 use super::outputs::Common;
 use super::pastes::{FoldingKeys, Pastes};
 use super::soft_wrap::SoftWrap;
-use super::vi_undo::WholeCommands;
 use super::{Input, Wake};
 use myclaw_front::print::note;
 use myclaw_front::sessions::Sessions;

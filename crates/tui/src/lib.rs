@@ -73,7 +73,6 @@ mod talk;
 mod theme;
 mod tool_lines;
 mod typed;
-mod vi_undo;
 pub mod watch;
 mod welcome;
 
