@@ -420,7 +420,7 @@ fn stores_are_made_of_paths_in_the_named_modules_alone() {
 /// The modules that open, list, make or remove files by themselves in the crates outside of every sandbox, and why each may.
 /// All others go through `SharedDirectory`, because what they open may be in a directory that a sandboxed session, a
 /// container or somebody's project can change. Before you add a module, ask who else can change its directory.
-const OWN_FILES: [(&str, &[&str]); 9] = [
+const OWN_FILES: [(&str, &[&str]); 10] = [
     (
         "in the state directory, which no tool of another party may change",
         &[
@@ -480,6 +480,10 @@ const OWN_FILES: [(&str, &[&str]); 9] = [
     (
         "in a new directory of this process, before the confined program that may change it starts",
         &["agent/src/mcp/script.rs", "mcp/src/script.rs"],
+    ),
+    (
+        "in a new directory of this process, which no confined program may change",
+        &["agent/src/program.rs"],
     ),
     (
         "at a path that the owner has typed or written into the config, who may mean a link",
