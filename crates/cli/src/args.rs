@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use myclaw_front::args::{ContinueArgs, ImageArgs, SessionArgs, WorktreeArgs};
+use myclaw_front::gateway::WhichGateway;
 use myclaw_protocols::{AcpArgs, RpcArgs};
 use myclaw_tui::{AttachArgs, ChatArgs};
 
@@ -335,8 +336,11 @@ pub(crate) struct RunArgs {
     /// The worktree.
     #[command(flatten)]
     pub(crate) worktree: WorktreeArgs,
+    /// The gateway.
+    #[command(flatten)]
+    pub(crate) gateway: WhichGateway,
     /// Keep nothing of what is said: no session is read or written
-    #[arg(long, conflicts_with_all = ["session", "continue_last"])]
+    #[arg(long, conflicts_with_all = ["session", "continue_last", "url"])]
     pub(crate) no_session: bool,
     /// What the run may do.
     #[command(flatten)]

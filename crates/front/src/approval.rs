@@ -81,20 +81,21 @@ pub struct TerminalApprover {
 
 impl TerminalApprover {
     /// The approver, if standard input and standard error are a terminal.
-    pub fn on_terminal(output: &Arc<Output>) -> Option<Arc<dyn Approver>> {
+    pub fn on_terminal(output: &Arc<Output>) -> Option<Arc<Self>> {
         let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        is_terminal.then(|| {
-            Arc::new(Self { output: Arc::clone(output), turn: Semaphore::new(1) })
-                as Arc<dyn Approver>
-        })
+        is_terminal.then(|| Arc::new(Self { output: Arc::clone(output), turn: Semaphore::new(1) }))
     }
 
-    async fn ask(&self, request: &ApprovalRequest) -> std::io::Result<Approval> {
+    /// Asks, and gives an answer that the question offers.
+    ///
+    /// # Errors
+    /// The terminal cannot be read or written.
+    pub async fn ask(&self, question: &Question) -> std::io::Result<ApprovalAnswer> {
+        let _turn = self.turn.acquire().await;
         self.output.end_line();
         self.output.flush();
         let paint = Paint::for_stream(&std::io::stderr());
-        let question = Question::from(request);
-        let lines = lines(&question);
+        let lines = lines(question);
         let text: Vec<String> =
             lines.iter().map(|line| paint.paint(line.style, &line.text)).collect();
         // Keys that were pressed before the question was shown are not an answer.
@@ -121,7 +122,7 @@ impl TerminalApprover {
                 }
             };
             for typed in typed {
-                match read_answer(&typed, &question) {
+                match read_answer(&typed, question) {
                     Some(ApprovalAnswer::View) => {
                         if std::io::stdout().is_terminal() {
                             pager::show(&mut keyboard, &lines, 0).await?;
@@ -130,12 +131,12 @@ impl TerminalApprover {
                         }
                     }
                     None if question.wants.is_some() => {
-                        write!(std::io::stderr(), "{}\n> ", asking(&question))?;
+                        write!(std::io::stderr(), "{}\n> ", asking(question))?;
                     }
+                    Some(ApprovalAnswer::Always(scope)) if !question.offers(scope) => {}
                     Some(answer) => {
-                        let Some(approval) = answer.to(request) else { continue };
-                        writeln!(std::io::stderr(), "{}", word(&approval))?;
-                        return Ok(approval);
+                        writeln!(std::io::stderr(), "{}", answer.word())?;
+                        return Ok(answer);
                     }
                     None => {}
                 }
@@ -147,9 +148,11 @@ impl TerminalApprover {
 impl Approver for TerminalApprover {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            let _turn = self.turn.acquire().await;
-            let asked = self.ask(request).await;
-            asked.unwrap_or_else(|error| denied(&format!("the terminal cannot ask: {error}")))
+            match self.ask(&request.into()).await {
+                // An answer that is not offered is asked for again.
+                Ok(answer) => answer.to(request).unwrap_or(Approval::Once),
+                Err(error) => denied(&format!("the terminal cannot ask: {error}")),
+            }
         })
     }
 }
@@ -278,6 +281,20 @@ impl ApprovalAnswer {
             Self::Cancel => Some(Approval::Cancelled),
             Self::Instead(command) => Some(Approval::Instead { command: command.clone() }),
             Self::View => None,
+        }
+    }
+}
+
+impl ApprovalAnswer {
+    /// The answer in one word.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Always(_) => "always",
+            Self::Said(_) => "answered",
+            Self::Cancel => "cancelled",
+            Self::Instead(_) => "what you wrote in its place",
+            Self::No(_) | Self::View => "no",
         }
     }
 }

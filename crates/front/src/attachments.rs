@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use myclaw_files::read_regular;
 use myclaw_llm::{ContentBlock, ImageContent};
 use myclaw_tools::{picture_from_bytes, shown_size};
+use serde_json::{Value, json};
 
 use crate::exit::CliError;
 use crate::terminal::images::is_picture;
@@ -38,6 +39,13 @@ impl Attachment {
 pub fn content(attachments: Vec<Attachment>, text: String) -> Vec<ContentBlock> {
     let pictures = attachments.into_iter().map(|attachment| ContentBlock::Image(attachment.image));
     pictures.chain([ContentBlock::text(text)]).collect()
+}
+
+/// The pictures, as a gateway takes them with a message.
+pub fn for_gateway(attachments: Vec<Attachment>) -> Vec<Value> {
+    let picture =
+        |Attachment { image, .. }| json!({"mediaType": image.mime_type, "data": image.data});
+    attachments.into_iter().map(picture).collect()
 }
 
 /// Reads the pictures that an option names.

@@ -5,6 +5,7 @@ use myclaw_files::formats::StateFormats;
 
 use crate::args::SessionArgs;
 use crate::exit::CliError;
+use crate::gateway::is_shared;
 use crate::logging;
 use crate::memory::finish_forgetting;
 use crate::print::note;
@@ -50,18 +51,16 @@ pub fn begin_to_write(home: &Home) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Refuses to work on a session by itself where the sessions are in a database that gateways share: this program would be
-/// neither seen by them nor stopped when it loses the session.
+/// Refuses to work on a session by itself where the sessions are in a database that gateways share.
 ///
 /// # Errors
 /// The config names such a database.
 pub fn refuse_shared(session: &SessionConfig) -> Result<(), CliError> {
-    match session.config.store_address(&session.home.environment) {
-        Some(_) => Err(CliError::config(
-            "the sessions are in the database of gateway.store, which only gateways open; use `myclaw attach` to talk with \
-             the agent of a gateway",
+    match is_shared(&session.home, &session.config) {
+        true => Err(CliError::config(
+            "the sessions are in the database of gateway.store, which only gateways open; talk with the agent of a gateway:              `myclaw run`, `myclaw chat` in a terminal, or `myclaw attach`",
         )),
-        None => Ok(()),
+        false => Ok(()),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod args;
 pub mod attachments;
 pub mod coming_call;
 pub mod exit;
+pub mod gateway;
 pub mod home;
 pub mod interrupt;
 pub mod logging;
@@ -25,8 +26,10 @@ pub mod resume;
 pub mod runtime;
 pub mod servers;
 pub mod sessions;
+pub mod shown;
 pub mod start;
 pub mod terminal;
+pub mod text_report;
 pub mod time;
 pub mod worktree;
 

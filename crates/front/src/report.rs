@@ -1,22 +1,18 @@
-//! The output of `myclaw run` during a turn: the answer goes to standard output, everything else to standard error.
+//! What front-ends say about a turn: its events as JSON, and lines about them for people.
 
-use std::collections::HashMap;
-use std::io::Write;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use myclaw_agent::approvals::escape;
 use myclaw_engine::{AgentRunEvent, Approval, ContextChange, EventCallback, RunResult};
-use myclaw_llm::{StreamEvent, Usage};
+use myclaw_llm::Usage;
 use myclaw_tools::FROM_PROGRAM;
-use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::approval::word;
 use crate::exit::CliError;
-use crate::print::fitting_stderr;
-use crate::terminal::{JsonMode, Output, Paint, Style, escaped, truncated};
+use crate::terminal::{JsonMode, Output, Style, truncated};
 
 /// Columns of a tool's arguments or first line of output in one line of activity.
 pub const SUMMARY_COLUMNS: usize = 100;
@@ -30,28 +26,6 @@ pub enum Verbosity {
     Normal,
     /// Nothing but errors.
     Quiet,
-}
-
-/// A callback that prints the answer as text.
-pub fn text_reporter(output: Arc<Output>, verbosity: Verbosity) -> EventCallback {
-    reporter(output, verbosity, true)
-}
-
-/// A callback that prints what [`text_reporter`] prints, without the answer.
-pub fn activity_reporter(output: Arc<Output>, verbosity: Verbosity) -> EventCallback {
-    reporter(output, verbosity, false)
-}
-
-fn reporter(output: Arc<Output>, verbosity: Verbosity, shows_answer: bool) -> EventCallback {
-    let reporter = TextReporter {
-        output,
-        verbosity,
-        shows_answer,
-        paint: Paint::for_stream(&std::io::stderr()),
-        began: Instant::now(),
-        state: Mutex::default(),
-    };
-    Arc::new(move |event| reporter.report(event.kind))
 }
 
 /// A callback that prints each event as one line of JSON.
@@ -78,101 +52,8 @@ impl<'a> From<&'a CliError> for ErrorLine<'a> {
     }
 }
 
-struct TextReporter {
-    output: Arc<Output>,
-    verbosity: Verbosity,
-    shows_answer: bool,
-    paint: Paint,
-    began: Instant,
-    state: Mutex<TextState>,
-}
-
-#[derive(Default)]
-struct TextState {
-    /// Whether the message that arrives has shown any text.
-    has_text: bool,
-    /// What the running calls are about, by their ids.
-    calls: HashMap<String, String>,
-}
-
-impl TextReporter {
-    fn report(&self, event: AgentRunEvent) {
-        // Most events are deltas, so they are handled first.
-        if let AgentRunEvent::LlmStream { event } = &event {
-            if self.shows_answer {
-                self.report_stream(event);
-            }
-            return;
-        }
-        let mut state = self.state.lock();
-        match event {
-            AgentRunEvent::LlmStart { .. } => state.has_text = false,
-            AgentRunEvent::LlmStream { .. } | AgentRunEvent::ToolExecutionUpdate { .. } => {}
-            AgentRunEvent::LlmEnd { .. } => self.output.end_line(),
-            AgentRunEvent::ToolStart { tool_name, tool_call_id, arguments } => {
-                let about = summarise_arguments(&arguments);
-                self.say(Style::Dim, &format!("tool start {tool_name} {about}"));
-                state.calls.insert(tool_call_id, about);
-            }
-            AgentRunEvent::ToolEnd {
-                tool_name, tool_call_id, duration_ms, is_error, text, ..
-            } => {
-                state.calls.remove(&tool_call_id);
-                if is_error {
-                    let reason = failure_line(&text);
-                    self.say(
-                        Style::Bad,
-                        &format!("tool error {tool_name} {duration_ms} ms: {reason}"),
-                    );
-                } else {
-                    self.say(Style::Dim, &format!("tool ok {tool_name} {duration_ms} ms"));
-                }
-            }
-            event => {
-                if let AgentRunEvent::Done { result } = &event {
-                    if self.shows_answer && !state.has_text {
-                        self.output.push_text(&result.reply);
-                    }
-                    self.output.end_line();
-                    self.output.flush();
-                }
-                if let Some((style, line)) = narrate(&event, self.began.elapsed()) {
-                    self.say(style, &line);
-                }
-            }
-        }
-    }
-
-    fn report_stream(&self, event: &StreamEvent) {
-        match event {
-            StreamEvent::TextDelta { delta, .. } if !delta.is_empty() => {
-                self.state.lock().has_text = true;
-                self.output.push_text(delta);
-            }
-            // Blocks of text stand apart.
-            StreamEvent::TextStart { .. } => self.output.end_line(),
-            _ => {}
-        }
-    }
-
-    /// Writes one line to standard error, after flushing standard output.
-    fn say(&self, style: Style, line: &str) {
-        if self.verbosity == Verbosity::Quiet {
-            return;
-        }
-        self.output.end_line();
-        self.output.flush();
-        let line = fitting_stderr(escaped(line).trim_end());
-        let mut line = self.paint.paint(style, &line);
-        line.push('\n');
-        // One write, so that lines of several processes do not mix. A failed write is ignored: there is no other place
-        // to report it.
-        drop(std::io::stderr().write_all(line.as_bytes()));
-    }
-}
-
 /// The line for an event that is neither text nor a tool call.
-pub fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style, String)> {
+pub fn narrate(event: &AgentRunEvent) -> Option<(Style, String)> {
     match event {
         AgentRunEvent::Retry { attempt, cause, profile_id, delay_ms, message, .. } => Some((
             Style::Warning,
@@ -190,9 +71,7 @@ pub fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style, Strin
             let done = context_change(*change, *old_count, *new_count);
             Some((Style::Warning, format!("context made smaller: {done}")))
         }
-        AgentRunEvent::Taken { text, .. } => {
-            Some((Style::Dim, format!("read: {}", first_line(text))))
-        }
+        AgentRunEvent::Taken { text, .. } => Some((Style::Dim, read_line(text))),
         AgentRunEvent::ModeChanged { to } => {
             Some((Style::Warning, format!("mode {to}: {}", to.meaning())))
         }
@@ -204,9 +83,13 @@ pub fn narrate(event: &AgentRunEvent, elapsed: Duration) -> Option<(Style, Strin
         }
         AgentRunEvent::BoundReached { message, .. } => Some((Style::Warning, message.clone())),
         AgentRunEvent::Notice(notice) => Some((Style::Warning, one_line(&notice.to_string()))),
-        AgentRunEvent::Done { result } => Some((Style::Dim, usage_line(result, elapsed))),
         _ => None,
     }
+}
+
+/// The line for messages that a run took in.
+pub(crate) fn read_line(text: &str) -> String {
+    format!("read: {}", first_line(text))
 }
 
 fn approval_line(approval: &Approval) -> String {

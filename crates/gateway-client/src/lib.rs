@@ -8,6 +8,7 @@
 //! | `one_time` | the tokens of gateways that share a store |
 //! | `client` | one request and its answer |
 //! | `connection`, `remote`, `tls` | a WebSocket for front-ends, and the encrypted way to it |
+//! | `link` | such a WebSocket that watches a session, comes back by itself, and sends each message once |
 //! | `take_up` | an answer for readers from whom nothing can be taken back |
 //! | `tools` | the tools of the gateway, in its own sessions and in those of other programs |
 //! | `node`, `message` | this machine as a node of a gateway, and the frames that both sides read |
@@ -18,6 +19,7 @@
 mod client;
 mod connection;
 mod error;
+mod link;
 pub mod message;
 mod node;
 mod one_time;
@@ -32,6 +34,7 @@ mod tools;
 pub use client::{AskedGateway, ask, gateway_runs, state_of};
 pub use connection::{GatewayAddress, GatewaySocket, request_id};
 pub use error::{ClientError, ConnectError};
+pub use link::{GatewayLink, LinkNews};
 pub use node::{NodeOptions, serve_node};
 pub use one_time::{OneTimeTokens, SeenTokens};
 pub use place::{STORE_FILE, gateway_address, gateway_directory, near, store_path};

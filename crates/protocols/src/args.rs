@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use myclaw_engine::Mode;
 use myclaw_front::args::{ContinueArgs, SessionArgs};
+use myclaw_front::gateway::WhichGateway;
 use myclaw_llm::ThinkingLevel;
 
 /// Arguments of `acp`. The editor chooses the directory and the session.
@@ -43,6 +44,9 @@ pub struct RpcArgs {
     /// The first current session.
     #[command(flatten)]
     pub session: SessionArgs,
+    /// The gateway.
+    #[command(flatten)]
+    pub gateway: WhichGateway,
 }
 
 /// Arguments of `mcp serve`.

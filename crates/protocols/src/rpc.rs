@@ -10,6 +10,7 @@ mod command;
 mod reply;
 mod request;
 mod stats;
+mod through_gateway;
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ use approvals::Approvals;
 use command::Controller;
 use myclaw_front::args::SessionArgs;
 use myclaw_front::exit::CliError;
+use myclaw_front::home::find_home;
 use myclaw_front::model::announce;
 use myclaw_front::print::note;
 use myclaw_front::report::Verbosity;
@@ -39,7 +41,12 @@ use request::{BadRequest, Request};
 pub fn run(args: &RpcArgs) -> Result<(), CliError> {
     let stop = CancellationToken::new();
     let wire = Wire::new(stop.clone());
-    let RpcArgs { last, session: args } = args;
+    let gateway = find_home().and_then(|home| args.gateway.serving(&home));
+    if let Some(gateway) = gateway.inspect_err(|error| wire.not_ready(error))? {
+        let served = through_gateway::serve(args, gateway, &wire, stop.clone());
+        return serve_until_over(&wire.output, stop, served);
+    }
+    let RpcArgs { last, session: args, .. } = args;
     let start =
         Start::find(args, Wanted::from(*last)).inspect_err(|error| wire.not_ready(error))?;
     if let Some(line) = start.line() {

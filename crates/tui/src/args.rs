@@ -1,9 +1,8 @@
 //! The command lines of `myclaw chat` and `myclaw attach`.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use myclaw_front::args::{ImageArgs, SessionArgs, WorktreeArgs};
+use myclaw_front::gateway::WhichGateway;
 
 /// Arguments of `attach`.
 #[derive(Debug, Default, Args)]
@@ -11,18 +10,9 @@ pub struct AttachArgs {
     /// Name of the session to continue or begin; the default is the agent's main session
     #[arg(short, long, value_name = "NAME")]
     pub session: Option<String>,
-    /// A gateway elsewhere, such as wss://claw.example.org:18789; the default is the one of this state directory
-    #[arg(long, value_name = "URL")]
-    pub url: Option<String>,
-    /// File with the token of that gateway; the default is the variable MYCLAW_GATEWAY_TOKEN
-    #[arg(long, value_name = "FILE", requires = "url")]
-    pub token_file: Option<PathBuf>,
-    /// PEM file with the certificate of that gateway, or of the authority that signed it
-    #[arg(long, value_name = "FILE", requires = "url")]
-    pub ca: Option<PathBuf>,
-    /// Accept ws:// to another machine: a VPN or a tunnel encrypts the whole way
-    #[arg(long, requires = "url")]
-    pub protected_link: bool,
+    /// The gateway; the default is the one of this state directory.
+    #[command(flatten)]
+    pub gateway: WhichGateway,
 }
 
 /// Arguments of `chat`.

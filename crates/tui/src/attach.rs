@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use myclaw_agent::Home;
-use myclaw_config::{SecretString, ThemeName};
-use myclaw_files::variables::GATEWAY_TOKEN as TOKEN_VARIABLE;
-use myclaw_gateway_client::{ConnectError, GatewayAddress, PlainLink};
+use myclaw_config::ThemeName;
+use myclaw_gateway_client::{GatewayLink, LinkNews};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -19,10 +18,10 @@ use super::outputs::Common;
 use super::typed::{Key, TypedLine};
 use super::welcome::put_heading;
 use super::{Wake, is_interactive, put_line, theme};
-use crate::args::AttachArgs;
+use crate::args::{AttachArgs, ChatArgs};
 use command::Command;
-use link::{Link, News};
 use myclaw_front::exit::CliError;
+use myclaw_front::gateway;
 use myclaw_front::home::find_home;
 use myclaw_front::interrupt::Interrupts;
 use myclaw_front::pager;
@@ -36,28 +35,36 @@ use view::View;
 
 mod asked;
 mod command;
-mod link;
 mod mode;
-mod question;
 mod view;
 
-/// Largest file with a token, in bytes.
-const MAX_TOKEN_BYTES: u64 = 4_096;
 /// The gateway cannot read files of this machine.
 const NO_PICTURES: &str = "pictures cannot be sent from here while the agent works";
 /// Most news that wait while the user types.
 const MOST_STASHED: usize = 256;
-/// Session that is watched if none is named.
-const DEFAULT_SESSION: &str = "main";
 
 /// Attaches until the user leaves.
 pub fn run(args: &AttachArgs) -> Result<(), CliError> {
-    run_with(args, Interrupts::install)
+    run_with(args, String::new(), Interrupts::install)
 }
 
-/// The same with the handlers of signals that the process has.
+/// The chat where the sessions are those of a gateway.
+pub(super) fn run_chat(args: &ChatArgs) -> Result<(), CliError> {
+    gateway::refuse(&[
+        ("--image", !args.images.paths.is_empty()),
+        ("--worktree", args.worktree.worktree.is_some()),
+        ("--continue", args.resume.continue_last),
+        ("--resume", args.resume.resume),
+    ])?;
+    let session = Some(gateway::session_of(&args.session)?);
+    let attach = AttachArgs { session, ..AttachArgs::default() };
+    run_with(&attach, args.message.join(" "), Interrupts::install)
+}
+
+/// The same as [`run`] with the handlers of signals that the process has. A `first` message that is not blank is sent at once.
 pub(super) fn run_with(
     args: &AttachArgs,
+    first: String,
     interrupts: impl FnOnce() -> Result<Interrupts, CliError>,
 ) -> Result<(), CliError> {
     if !is_interactive() {
@@ -72,31 +79,17 @@ pub(super) fn run_with(
         .map(|loaded| loaded.config.terminal.clone())
         .unwrap_or_default();
     bind_keys(&terminal.bindings);
-    let address = match &args.url {
-        None => GatewayAddress::own(&home),
-        Some(url) => {
-            let of_variable = home.environment.get(TOKEN_VARIABLE).map(str::to_owned);
-            let token = token(args, of_variable)?;
-            let link = PlainLink::of_option(args.protected_link);
-            GatewayAddress::remote(url, token, args.ca.as_deref(), link)
-                .map_err(|error| CliError::usage(error.to_string()))?
-        }
-    };
+    let address = args.gateway.address(&home)?;
     let interrupts = interrupts()?;
-    let session = args.session.clone().unwrap_or_else(|| DEFAULT_SESSION.to_owned());
+    let session = args.session.clone().unwrap_or_else(|| gateway::DEFAULT_SESSION.to_owned());
     runtime::block_on(async {
         let label = address.label();
-        let socket = address.connect().await.map_err(|error| match error {
-            ConnectError::Unreachable(message) => {
-                CliError::failure_of_class("not_running", message)
-            }
-            ConnectError::Refused(message) => CliError::failure_of_class("gateway", message),
-        })?;
+        let socket = gateway::connect(&address).await?;
         let breaks = Arc::new(AtomicBool::new(false));
         let mut attached = Attached {
             editor: None,
             breaks: Arc::clone(&breaks),
-            link: Link::begin(address, socket, session.clone()),
+            link: GatewayLink::begin(address, socket, session.clone()),
             view: View::default(),
             stash: VecDeque::new(),
             interrupts,
@@ -120,28 +113,8 @@ pub(super) fn run_with(
             Arc::clone(&attached.common),
         ))));
         put_heading(&label, &session)?;
-        attached.converse().await
+        attached.converse(first).await
     })?
-}
-
-fn token(args: &AttachArgs, of_variable: Option<String>) -> Result<SecretString, CliError> {
-    let token = match (&args.token_file, of_variable) {
-        (Some(path), _) => {
-            let read = myclaw_files::read_regular(path, MAX_TOKEN_BYTES).map_err(|error| {
-                CliError::usage(format!("{} cannot be read: {error}", path.display()))
-            })?;
-            String::from_utf8_lossy(&read).trim().to_owned()
-        }
-        (None, Some(token)) => token.trim().to_owned(),
-        (None, None) => String::new(),
-    };
-    if token.is_empty() {
-        return Err(CliError::usage(format!(
-            "a gateway elsewhere wants its token: --token-file FILE, or the variable {TOKEN_VARIABLE}; `myclaw gateway \
-             status` on its machine says where the token is"
-        )));
-    }
-    Ok(SecretString::from(token))
 }
 
 struct Attached {
@@ -149,10 +122,10 @@ struct Attached {
     editor: Option<Source>,
     /// Breaks the line editor off.
     breaks: Arc<AtomicBool>,
-    link: Link,
+    link: GatewayLink,
     view: View,
     /// News that came while the user typed.
-    stash: VecDeque<News>,
+    stash: VecDeque<LinkNews>,
     interrupts: Interrupts,
     /// Fires when the terminal is gone.
     closed: CancellationToken,
@@ -166,9 +139,13 @@ struct Attached {
 }
 
 impl Attached {
-    async fn converse(&mut self) -> Result<(), CliError> {
+    async fn converse(&mut self, first: String) -> Result<(), CliError> {
         // The state of the session comes first.
         self.look().await?;
+        if !first.trim().is_empty() {
+            self.act(&first).await?;
+            self.look().await?;
+        }
         while !self.wants_to_leave && !self.interrupts.is_ending() {
             match self.input().await? {
                 Input::Leave => break,
@@ -356,7 +333,7 @@ fn tell(text: &str) -> Result<(), CliError> {
 /// Does what a key asks for while the agent works. True if the user wants to leave.
 async fn press(
     key: Key,
-    (view, link, common): (&mut View, &Link, &Common),
+    (view, link, common): (&mut View, &GatewayLink, &Common),
     (keyboard, marks, display): (&mut Option<Keyboard>, &PasteMarks, &Display),
     cancel: &CancellationToken,
 ) -> bool {

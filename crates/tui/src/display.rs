@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::outputs::Common;
-use super::shown::Shown;
+use myclaw_front::shown::Shown;
 use myclaw_front::terminal::{LiveLine, Size, Style, escaped, highlight};
 pub(super) use scene::Queued;
 use scene::Scene;

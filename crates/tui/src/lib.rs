@@ -24,17 +24,20 @@ use myclaw_front::approval::{Asked, TerminalApprover, questions};
 use myclaw_front::args::SessionArgs;
 use myclaw_front::attachments::{self, Attachment};
 use myclaw_front::exit::{CliError, Exit};
+use myclaw_front::gateway::WhichGateway;
+use myclaw_front::home::find_home;
 use myclaw_front::interrupt::Interrupts;
 use myclaw_front::model::announce;
 use myclaw_front::print::note;
-use myclaw_front::report::{Verbosity, text_reporter};
+use myclaw_front::report::Verbosity;
 use myclaw_front::runtime;
 use myclaw_front::sessions::Sessions;
 use myclaw_front::start::{Start, Wanted};
 use myclaw_front::terminal::images::shown_picture;
 use myclaw_front::terminal::{Output, Size, Title, escaped, set_title, wrapped};
+use myclaw_front::text_report::text_reporter;
 use myclaw_front::worktree::{self, Entered};
-use outputs::Common;
+use outputs::{Common, View};
 use talk::{Leftover, Talker};
 
 mod args;
@@ -65,7 +68,6 @@ mod paths;
 mod plan_lines;
 mod queue;
 mod shell;
-mod shown;
 mod skill;
 mod soft_wrap;
 mod status;
@@ -78,16 +80,11 @@ mod welcome;
 
 pub use args::{AttachArgs, ChatArgs};
 
-/// The output for answers.
-enum View {
-    /// A terminal that is drawn on.
-    Terminal,
-    /// Plain text, as `myclaw run` prints it.
-    Plain(Arc<Output>),
-}
-
 /// Runs the chat until the user leaves.
 pub fn run(args: &ChatArgs) -> Result<(), CliError> {
+    if is_interactive() && WhichGateway::default().serving(&find_home()?)?.is_some() {
+        return attach::run_chat(args);
+    }
     let wanted = if args.resume.continue_last { Wanted::Last } else { Wanted::Usual };
     let Entered { worktree, session, wanted } =
         worktree::enter(&args.worktree, &args.session, wanted)?;
@@ -163,7 +160,7 @@ impl Chat {
             (View::Terminal, Some(asking))
         } else {
             let output = Arc::new(Output::stdout(closed.clone()));
-            let approver = TerminalApprover::on_terminal(&output);
+            let approver = TerminalApprover::on_terminal(&output).map(|approver| approver as _);
             (View::Plain(output), approver)
         };
         let engine = engine(config.home.http_options());

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use myclaw_agent::plan::Plan;
@@ -12,12 +13,20 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::attention::Attention;
 use super::status::Status;
-use myclaw_front::terminal::{Style, StyledLine};
+use myclaw_front::terminal::{Output, Style, StyledLine};
 
 /// Calls whose output is kept.
 const MOST_CALLS: usize = 20;
 /// Bytes of one output that are kept: the end of what is longer.
 const MOST_BYTES: usize = 256 * 1024;
+
+/// The output for answers.
+pub(super) enum View {
+    /// A terminal that is drawn on.
+    Terminal,
+    /// Plain text, as `myclaw run` prints it.
+    Plain(Arc<Output>),
+}
 
 /// State that outlives a turn and that the display, the prompt and the commands share.
 #[derive(Debug, Default)]

@@ -70,7 +70,7 @@ pub fn run(home: Home, format: WatchFormat, end: WatchEnd) -> Result<(), CliErro
     };
     let Some(session) = chosen else { return Ok(()) };
     let args = AttachArgs { session: Some(session), ..AttachArgs::default() };
-    attach::run_with(&args, || Ok(interrupts))
+    attach::run_with(&args, String::new(), || Ok(interrupts))
 }
 
 /// Stops what a session does.

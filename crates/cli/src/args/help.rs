@@ -72,7 +72,9 @@ Send one message and print the answer.
 The answer goes to standard output as it arrives; tool activity, notices and usage go to standard error. The \
 session is kept: the next run continues it. If another process runs the session, the message waits up to ten seconds, and \
 then stays in the session's inbox: the other run or the next one answers it. Ctrl-C aborts the turn and everything its tools started, and leaves \
-the session in order; a second Ctrl-C quits at once.";
+the session in order; a second Ctrl-C quits at once.
+
+With --url, and where gateways share the sessions in a database, a gateway does the work.";
 
 pub(super) const RUN_EXAMPLES: &str = "\
 Examples:
@@ -88,7 +90,8 @@ Examples:
   myclaw run --json \"Count the lines\" | jq .type  one event per line
   myclaw run --allow-tool read,grep --max-turns 20 --max-cost 0.50 \"Review the diff\"
   myclaw run --goal '!cargo test' \"Fix the build\"  turn after turn, until the command succeeds
-  myclaw run --output-schema review.json \"Review the diff\" | jq .findings    an answer for programs";
+  myclaw run --output-schema review.json \"Review the diff\" | jq .findings    an answer for programs
+  myclaw run --url wss://claw.example.org:18789 \"What is new?\"    on a session of a gateway elsewhere";
 
 pub(super) const CHAT: &str = "\
 Talk with the agent in the terminal. This is what happens when no command is given. A MESSAGE is sent at once.
@@ -127,7 +130,8 @@ A message is on disk before its reply is sent. When standard input ends, running
 pub(super) const RPC_EXAMPLES: &str = "\
 Examples:
   echo '{\"type\":\"prompt\",\"message\":\"List my files\"}' | myclaw rpc
-  echo '{\"id\":1,\"type\":\"get_state\"}' | myclaw rpc --session trip";
+  echo '{\"id\":1,\"type\":\"get_state\"}' | myclaw rpc --session trip
+  myclaw rpc --url wss://claw.example.org:18789 --session trip    a session of a gateway elsewhere";
 
 pub(super) const ACP: &str = "\
 Serve an editor that speaks the Agent Client Protocol (version 1), such as Zed. The editor starts this command itself: \

@@ -8,6 +8,7 @@ use myclaw_agent::worktrees::Repository;
 use myclaw_engine::Mode;
 use myclaw_front::args::{ContinueArgs, ImageArgs, WorktreeArgs};
 use myclaw_front::exit::CliError;
+use myclaw_front::gateway::WhichGateway;
 use myclaw_front::print::{Printer, note};
 use myclaw_front::requests;
 use myclaw_front::runtime;
@@ -55,6 +56,7 @@ pub(crate) fn run(args: &ReviewArgs) -> Result<(), CliError> {
         images: ImageArgs::default(),
         last: ContinueArgs::default(),
         worktree: WorktreeArgs::default(),
+        gateway: WhichGateway::default(),
         no_session: session.session.is_none(),
         session,
         bounds: args.bounds.clone(),

@@ -2,6 +2,7 @@
 
 mod form;
 mod goal;
+mod through_gateway;
 
 use std::io::Read;
 use std::sync::{Arc, mpsc};
@@ -27,14 +28,15 @@ use form::CORRECTIONS;
 use myclaw_front::approval::TerminalApprover;
 use myclaw_front::attachments::{self, Attachment};
 use myclaw_front::exit::CliError;
-use myclaw_front::home::{begin_to_write, find_home, refuse_shared};
+use myclaw_front::home::{begin_to_write, find_home};
 use myclaw_front::interrupt::{Interrupts, read_proc};
 use myclaw_front::model::announce;
 use myclaw_front::print::note;
-use myclaw_front::report::{ErrorLine, Verbosity, activity_reporter, json_reporter, text_reporter};
+use myclaw_front::report::{ErrorLine, Verbosity, json_reporter};
 use myclaw_front::runtime;
 use myclaw_front::start::{Start, Wanted};
 use myclaw_front::terminal::{Destination, JsonMode, Output, escaped};
+use myclaw_front::text_report::{activity_reporter, text_reporter};
 use myclaw_front::worktree::{self, Entered, UsedWorktree};
 
 /// Largest message that is read from standard input: far more than fits a model.
@@ -102,11 +104,17 @@ fn run_turn(
     cancel: CancellationToken,
 ) -> Result<(), CliError> {
     let pictures = attachments::named(&args.images.paths)?;
+    let home = find_home()?;
+    let gateway = if args.no_session { None } else { args.gateway.serving(&home)? };
+    if let Some(gateway) = gateway {
+        let asked = Asked { text: message, form, names };
+        return through_gateway::run(args, gateway, (asked, pictures), (output, json_mode), cancel);
+    }
     let options = run_options(&args.bounds)?;
     let goal = args.goal.as_deref().map(goal::goal).transpose()?;
     let scratch = args.no_session.then(scratch).transpose()?;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
-    let (worktree, config) = enter(args, options, scratch.as_ref(), verbosity)?;
+    let (worktree, config) = enter(args, home, options, scratch.as_ref())?;
     let on_event = match json_mode {
         Some(mode) => json_reporter(Arc::clone(output), mode),
         None if form.is_some() => activity_reporter(Arc::clone(output), verbosity),
@@ -117,7 +125,7 @@ fn run_turn(
     interrupts.before_leaving(move || jobs.kill_jobs_now());
     let armed = interrupts.arm(cancel.clone());
     runtime::block_on(armed.unless_quit(async {
-        let approver = TerminalApprover::on_terminal(output);
+        let approver = TerminalApprover::on_terminal(output).map(|approver| approver as _);
         let engine = engine(config.home.http_options());
         let events = Arc::new(|_: &_, _: SessionEvent<'_>| {});
         let (driver, subagents) = SubagentTools::drive(
@@ -172,19 +180,18 @@ fn run_turn(
 /// The worktree that was asked for, and the session as the options name it; emits its line if it is kept.
 fn enter(
     args: &RunArgs,
+    home: Home,
     options: RunOptions,
     scratch: Option<&OwnedDirectory>,
-    verbosity: Verbosity,
 ) -> Result<(Option<UsedWorktree>, SessionConfig), CliError> {
     let Entered { worktree, session, wanted } =
         worktree::enter(&args.worktree, &args.session, Wanted::from(args.last))?;
-    let mut start = Start::find_in(home_with(scratch)?, &session, wanted)?;
+    let mut start = Start::find_in(home_with(home, scratch), &session, wanted)?;
     if !args.no_session {
-        refuse_shared(&start.config)?;
         begin_to_write(&start.config.home)?;
     }
     start.config.options = options;
-    let names_session = verbosity == Verbosity::Normal && !args.no_session;
+    let names_session = !args.quiet && !args.no_session;
     if let Some(line) = start.line().filter(|_| names_session) {
         note(format_args!("myclaw: {}", escaped(&line)));
     }
@@ -192,15 +199,14 @@ fn enter(
 }
 
 /// The home, with sessions in memory if there is a directory for their outputs.
-fn home_with(scratch: Option<&OwnedDirectory>) -> Result<Home, CliError> {
-    let home = find_home()?;
-    Ok(match scratch {
+fn home_with(home: Home, scratch: Option<&OwnedDirectory>) -> Home {
+    match scratch {
         Some(scratch) => {
             let stores = home.stores().clone().with_sessions_in_memory(scratch.path());
             home.with_stores(stores)
         }
         None => home,
-    })
+    }
 }
 
 /// The directory for outputs of a run without a session.
@@ -236,24 +242,11 @@ impl Turns<'_> {
         message: String,
         form: Option<&AnswerForm>,
     ) -> Result<Option<Value>, CliError> {
-        let mut message = match form {
-            Some(form) => format!("{message}\n\n{}", form.instruction()),
-            None => message,
-        };
-        let mut corrections = 0;
-        loop {
+        fitting(message, form, async |message| {
             let content = attachments::content(std::mem::take(&mut pictures), message);
-            let reply = self.run(self.with_texts(content).await?).await?.reply;
-            let Some(form) = form else { return Ok(None) };
-            match form.value_in(&reply) {
-                Ok(value) => return Ok(Some(value)),
-                Err(reason) if corrections < CORRECTIONS => {
-                    corrections += 1;
-                    message = AnswerForm::correction(&reason);
-                }
-                Err(reason) => return Err(CliError::form(escaped(&reason))),
-            }
-        }
+            Ok(self.run(self.with_texts(content).await?).await?.reply)
+        })
+        .await
     }
 
     /// The message with the texts of servers that it names.
@@ -313,6 +306,31 @@ impl Turns<'_> {
         let running = output.flushing(driver.run(params, selection));
         let (outcome, ()) = tokio::join!(running, config.trim_side_files());
         Ok(outcome?)
+    }
+}
+
+/// Asks until the answer has the form, if there is one; then returns the value.
+async fn fitting(
+    message: String,
+    form: Option<&AnswerForm>,
+    mut ask: impl AsyncFnMut(String) -> Result<String, CliError>,
+) -> Result<Option<Value>, CliError> {
+    let mut message = match form {
+        Some(form) => format!("{message}\n\n{}", form.instruction()),
+        None => message,
+    };
+    let mut corrections = 0;
+    loop {
+        let reply = ask(message).await?;
+        let Some(form) = form else { return Ok(None) };
+        match form.value_in(&reply) {
+            Ok(value) => return Ok(Some(value)),
+            Err(reason) if corrections < CORRECTIONS => {
+                corrections += 1;
+                message = AnswerForm::correction(&reason);
+            }
+            Err(reason) => return Err(CliError::form(escaped(&reason))),
+        }
     }
 }
 

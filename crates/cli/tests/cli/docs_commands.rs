@@ -123,6 +123,7 @@ const NOT_RUN: [(&str, &[&str]); 9] = [
         "goes on until somebody ends it",
         &[
             "attach",
+            "run --url",
             "gateway",
             "node --url",
             "host --",

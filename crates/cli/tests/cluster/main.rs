@@ -25,6 +25,7 @@ mod files;
 #[expect(dead_code, reason = "the tests of one gateway use the rest")]
 mod fixture;
 mod forgetting;
+mod front_ends;
 mod goals;
 mod keys;
 mod nodes;

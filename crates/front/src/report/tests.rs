@@ -71,7 +71,7 @@ fn long_lines_are_cut() {
 fn a_smaller_context_is_reported() {
     let line = |old_count, new_count, change| {
         let event = AgentRunEvent::Compaction { old_count, new_count, change };
-        let (_, line) = narrate(&event, Duration::ZERO).expect("a line");
+        let (_, line) = narrate(&event).expect("a line");
         line.strip_prefix("context made smaller: ").expect("what it is about").to_owned()
     };
     assert_eq!(line(50, 11, ContextChange::Summary), "50 messages became 11");

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use agent_client_protocol_schema::v1::{
     ClientCapabilities, CompactionId, CompactionStatus, CompactionUpdate, ContentBlock,
@@ -195,7 +194,7 @@ impl Translator {
             AgentRunEvent::Taken { .. }
             | AgentRunEvent::Done { .. }
             | AgentRunEvent::ApprovalResolved { .. } => Vec::new(),
-            event => narrate(event, Duration::ZERO)
+            event => narrate(event)
                 .and_then(|(style, line)| self.notice(severity(style), line))
                 .into_iter()
                 .collect(),

@@ -1,10 +1,10 @@
 //! Commands that the gateway obeys, and what they say.
 
 use myclaw_agent::CommandAnswer;
+use myclaw_gateway_client::GatewayLink;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use super::link::Link;
 use super::view::View;
 use crate::display::Display;
 use crate::facts::in_columns;
@@ -12,12 +12,12 @@ use myclaw_front::terminal::Style;
 
 impl View {
     /// Has the gateway obey a command; says why if it cannot.
-    pub(super) fn ask(&mut self, line: &str, link: &Link) -> Option<String> {
+    pub(super) fn ask(&mut self, line: &str, link: &GatewayLink) -> Option<String> {
         self.ask_for_answer("command", json!({"text": line}), link)
     }
 
     /// Changes the title of the session.
-    pub(super) fn entitle(&mut self, title: &str, link: &Link) -> Option<String> {
+    pub(super) fn entitle(&mut self, title: &str, link: &GatewayLink) -> Option<String> {
         self.ask_for_answer("title", json!({"title": title}), link)
     }
 
@@ -25,7 +25,7 @@ impl View {
         &mut self,
         method: &'static str,
         mut params: Value,
-        link: &Link,
+        link: &GatewayLink,
     ) -> Option<String> {
         if !self.is_connected {
             return Some("not now: there is no connection to the gateway".to_owned());

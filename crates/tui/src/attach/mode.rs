@@ -1,9 +1,9 @@
 //! The permission mode of the session at the gateway.
 
 use myclaw_engine::Mode;
+use myclaw_gateway_client::GatewayLink;
 use serde_json::{Value, json};
 
-use super::link::Link;
 use super::text;
 use super::view::View;
 use crate::display::Display;
@@ -28,7 +28,7 @@ impl View {
     }
 
     /// Obeys `/mode`; the answer of the gateway comes as an event.
-    pub(super) fn obey_mode(&self, name: Option<&str>, link: &Link) -> Option<String> {
+    pub(super) fn obey_mode(&self, name: Option<&str>, link: &GatewayLink) -> Option<String> {
         match name.map(str::parse::<Mode>) {
             None => Some(list_modes(self.mode)),
             Some(Ok(mode)) => {
@@ -40,12 +40,12 @@ impl View {
     }
 
     /// Asks for the next mode.
-    pub(super) fn next_mode(&mut self, link: &Link) {
+    pub(super) fn next_mode(&mut self, link: &GatewayLink) {
         self.mode = self.mode.next();
         self.ask_for(self.mode, link);
     }
 
-    fn ask_for(&self, mode: Mode, link: &Link) {
+    fn ask_for(&self, mode: Mode, link: &GatewayLink) {
         link.ask("mode", json!({"session": self.key(), "mode": mode}));
     }
 }

@@ -3,20 +3,19 @@
 use std::collections::VecDeque;
 
 use myclaw_engine::Mode;
-use myclaw_gateway_client::{Lacking, TakeUp};
+use myclaw_gateway_client::{GatewayLink, Lacking, LinkNews, TakeUp};
 use myclaw_session::TAKEN_IDS;
 use serde_json::{Value, json};
 
 use super::command::{self, Command};
-use super::link::{Link, News};
-use super::question::{params_of, read_question};
 use super::{Talk, show_sessions, text};
 use crate::display::Display;
-use crate::shown::Shown;
 use crate::talk::WAITING;
 use myclaw_front::approval::{ApprovalAnswer, asking, lines, read_answer};
 use myclaw_front::exit::CliError;
+use myclaw_front::gateway::{params_of, read_question};
 use myclaw_front::report::first_line;
+use myclaw_front::shown::Shown;
 use myclaw_front::terminal::{Style, StyledLine};
 
 /// Most own messages that are recognised in the history.
@@ -89,22 +88,22 @@ impl View {
     }
 
     /// Whether news are a reason to interrupt the user, who types.
-    pub(super) fn is_worth_a_look(&self, news: &News) -> bool {
+    pub(super) fn is_worth_a_look(&self, news: &LinkNews) -> bool {
         match news {
             // What the end of a turn still brings is on the screen already.
-            News::Event(event) if text(event, "type") == "reply" => match text(event, "kind") {
+            LinkNews::Event(event) if text(event, "type") == "reply" => match text(event, "kind") {
                 "report" => !self.is_about_own(event),
                 _ => !self.has_text,
             },
-            News::Event(event) => {
+            LinkNews::Event(event) => {
                 matches!(
                     text(event, "type"),
                     "run_start" | "accepted" | "approval" | "notice" | "mode_changed"
                 )
             }
-            News::Lost(_) => self.is_connected,
-            News::Answer { .. } => !self.own.is_empty(),
-            News::Watched { .. } | News::History(_) | News::Refused(_) => true,
+            LinkNews::Lost(_) => self.is_connected,
+            LinkNews::Answer { .. } => !self.own.is_empty(),
+            LinkNews::Watched { .. } | LinkNews::History(_) | LinkNews::Refused(_) => true,
         }
     }
 
@@ -127,8 +126,8 @@ impl View {
     }
 
     /// Sends a message of the user. If it does not leave at once, says what becomes of it.
-    pub(super) fn say(&mut self, text: &str, link: &Link) -> Option<&'static str> {
-        let Some(id) = link.send(text) else {
+    pub(super) fn say(&mut self, text: &str, link: &GatewayLink) -> Option<&'static str> {
+        let Some(id) = link.send(text, Vec::new()) else {
             return Some("not sent: too many messages wait; send it again later");
         };
         let session = self.session.clone();
@@ -137,7 +136,7 @@ impl View {
     }
 
     /// Aborts the run, and waits for no command any more; false if that cannot be asked for.
-    pub(super) fn abort(&mut self, link: &Link, display: &Display) -> bool {
+    pub(super) fn abort(&mut self, link: &GatewayLink, display: &Display) -> bool {
         self.commands.clear();
         if self.is_connected {
             link.ask("abort", json!({"session": self.session}));
@@ -147,7 +146,7 @@ impl View {
     }
 
     /// Obeys a line that was typed while the agent works.
-    pub(super) fn talk(&mut self, line: &str, link: &Link, display: &Display) -> Talk {
+    pub(super) fn talk(&mut self, line: &str, link: &GatewayLink, display: &Display) -> Talk {
         let asked = self.questions.front().map(|question| (question, read_question(question)));
         let answer = asked.and_then(|(question, asked)| {
             read_answer(line, &asked).map(|answer| (answer, question, asked))
@@ -213,16 +212,16 @@ impl View {
     /// Takes in news, and shows them.
     pub(super) fn heed(
         &mut self,
-        news: News,
-        link: &Link,
+        news: LinkNews,
+        link: &GatewayLink,
         display: &Display,
     ) -> Result<(), CliError> {
         match news {
-            News::Event(event) => self.event(&event, link, display),
-            News::Watched { state, is_resumed } => self.watched(&state, is_resumed, display),
-            News::History(rows) => self.history(&rows, display),
-            News::Answer { id, answer } => self.answer(&id, answer, link, display),
-            News::Lost(why) => {
+            LinkNews::Event(event) => self.event(&event, link, display),
+            LinkNews::Watched { state, is_resumed } => self.watched(&state, is_resumed, display),
+            LinkNews::History(rows) => self.history(&rows, display),
+            LinkNews::Answer { id, answer } => self.answer(&id, answer, link, display),
+            LinkNews::Lost(why) => {
                 // Nobody answers them any more.
                 self.commands.clear();
                 if std::mem::replace(&mut self.is_connected, false) {
@@ -230,7 +229,7 @@ impl View {
                 }
                 self.is_known = true;
             }
-            News::Refused(why) => return Err(CliError::failure_of_class("gateway", why)),
+            LinkNews::Refused(why) => return Err(CliError::failure_of_class("gateway", why)),
         }
         Ok(())
     }
@@ -331,7 +330,7 @@ impl View {
         }
     }
 
-    fn event(&mut self, event: &Value, link: &Link, display: &Display) {
+    fn event(&mut self, event: &Value, link: &GatewayLink, display: &Display) {
         match text(event, "type") {
             "run_start" => {
                 (self.is_busy, self.has_text, self.has_called) = (true, false, false);
@@ -406,12 +405,18 @@ impl View {
     }
 
     /// The row up to which everything is on the screen, for the time after a restart of the gateway.
-    fn remember_newest(&mut self, link: &Link) {
+    fn remember_newest(&mut self, link: &GatewayLink) {
         let params = json!({"session": self.session, "limit": 1});
         self.newest_request = Some(link.ask("history", params));
     }
 
-    fn answer(&mut self, id: &str, answer: Result<Value, String>, link: &Link, display: &Display) {
+    fn answer(
+        &mut self,
+        id: &str,
+        answer: Result<Value, String>,
+        link: &GatewayLink,
+        display: &Display,
+    ) {
         if self.newest_request.as_deref() == Some(id) {
             self.newest_request = None;
             let rows = answer.ok().and_then(|answer| answer["messages"].as_array().cloned());
@@ -458,7 +463,7 @@ impl View {
     }
 
     /// A message has its end.
-    fn ended(&mut self, message: &str, outcome: &Value, link: &Link, display: &Display) {
+    fn ended(&mut self, message: &str, outcome: &Value, link: &GatewayLink, display: &Display) {
         self.waiting.retain(|(id, _)| id != message);
         let Some(at) = self.own.iter().position(|own| own.message.as_deref() == Some(message))
         else {

@@ -14,10 +14,10 @@ use super::Drawing;
 use crate::footer::{Footer, Rows};
 use crate::outputs::Common;
 use crate::plan_lines;
-use crate::shown::Shown;
 use crate::tool_lines::{EndedCall, last_state, shown_code};
 use myclaw_front::coming_call::ComingCall;
 use myclaw_front::report::{first_line, summarise_arguments};
+use myclaw_front::shown::Shown;
 use myclaw_front::terminal::images::{is_picture, shown_picture};
 use myclaw_front::terminal::{
     LiveLine, MarkdownStream, Paint, Size, Style, StyledLine, escaped, truncated, wrapped,

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Display, Queued};
 use crate::outputs::IsShown;
-use crate::shown::Shown;
+use myclaw_front::shown::Shown;
 use myclaw_front::terminal::{Size, Style};
 
 const SIZE: Size = Size { columns: 60, rows: 20 };

@@ -2,20 +2,21 @@
 
 use myclaw_agent::approvals::{Question, run_instead};
 use myclaw_engine::AlwaysScope;
-use myclaw_front::approval::ApprovalAnswer;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::text;
+use crate::approval::ApprovalAnswer;
 
 /// A question of a gateway, which may be of another version: what cannot be read is not shown, and not offered.
-pub(super) fn read_question(question: &Value) -> Question {
+pub fn read_question(question: &Value) -> Question {
     fn list<T: DeserializeOwned>(value: &Value) -> Vec<T> {
         serde_json::from_value(value.clone()).unwrap_or_default()
     }
+    let text = |name: &str| question[name].as_str().unwrap_or_default().to_owned();
     Question {
-        tool_name: text(question, "toolName").to_owned(),
-        reason: text(question, "reason").to_owned(),
+        tool_call_id: text("toolCallId"),
+        tool_name: text("toolName"),
+        reason: text("reason"),
         shown: list(&question["shown"]),
         changes: list(&question["changes"]),
         always: list(&question["always"]),
@@ -25,7 +26,7 @@ pub(super) fn read_question(question: &Value) -> Question {
 }
 
 /// An answer for the gateway; `None` if the question does not offer it, or if it asks to see the question.
-pub(super) fn params_of(answer: ApprovalAnswer, question: &Question) -> Option<Value> {
+pub fn params_of(answer: ApprovalAnswer, question: &Question) -> Option<Value> {
     match answer {
         ApprovalAnswer::Once => Some(json!({"answer": "once"})),
         ApprovalAnswer::Always(scope) if question.offers(scope) => {

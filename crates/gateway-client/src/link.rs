@@ -1,14 +1,15 @@
-//! The connection to the gateway, which comes back by itself.
+//! A connection to a gateway that watches a session, and comes back by itself.
 //!
 //! A message has an id of its own and is kept until its end is known. After a lost connection it is sent again under the
 //! same id, which the gateway answers from its store, so it counts once.
 
 use std::time::Duration;
 
-use myclaw_gateway_client::{ConnectError, GatewayAddress, GatewaySocket, request_id};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
+
+use crate::{ConnectError, GatewayAddress, GatewaySocket, request_id};
 
 /// Pauses between two attempts to connect: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -27,7 +28,9 @@ const HISTORY: &str = "history";
 /// What the front-end wants.
 enum Order {
     /// Keep this message until it is settled, and send it.
-    Send { id: String, text: String },
+    Send { id: String, text: String, attachments: Vec<Value> },
+    /// Send a message that is kept again, for its answer.
+    Again(String),
     /// The end of a message is known.
     Settled(String),
     /// Send a request, if there is a connection.
@@ -38,18 +41,23 @@ enum Order {
 
 /// What the front-end learns.
 #[derive(Debug)]
-pub(super) enum News {
+pub enum LinkNews {
     /// The session is watched: its state, and whether all events since the last one follow.
     Watched {
+        /// The answer to `watch`.
         state: Value,
+        /// Whether nothing was missed.
         is_resumed: bool,
     },
     /// The newest rows of the session.
     History(Vec<Value>),
+    /// An event of the session.
     Event(Value),
     /// The answer to a request or a message.
     Answer {
+        /// Of the request, or of the message.
         id: String,
+        /// The result, or the message of the error.
         answer: Result<Value, String>,
     },
     /// The connection is lost, and is tried again.
@@ -59,15 +67,16 @@ pub(super) enum News {
 }
 
 /// The front-end's end of the connection.
-pub(super) struct Link {
+pub struct GatewayLink {
     orders: mpsc::Sender<Order>,
-    pub(super) news: mpsc::Receiver<News>,
+    /// What the gateway says.
+    pub news: mpsc::Receiver<LinkNews>,
     _task: AbortOnDropHandle<()>,
 }
 
-impl Link {
+impl GatewayLink {
     /// Takes over a connection, and watches a session.
-    pub(super) fn begin(address: GatewayAddress, socket: GatewaySocket, session: String) -> Self {
+    pub fn begin(address: GatewayAddress, socket: GatewaySocket, session: String) -> Self {
         let (orders, received) = mpsc::channel(MOST_WAITING);
         let (told, news) = mpsc::channel(MOST_WAITING);
         let other_end = OtherEnd {
@@ -85,28 +94,34 @@ impl Link {
     }
 
     /// Sends a message, now or when the gateway is back. Gives its id, or `None` if too many wait.
-    pub(super) fn send(&self, text: &str) -> Option<String> {
+    pub fn send(&self, text: &str, attachments: Vec<Value>) -> Option<String> {
         let id = request_id();
-        let order = Order::Send { id: id.clone(), text: text.to_owned() };
+        let order = Order::Send { id: id.clone(), text: text.to_owned(), attachments };
         self.orders.try_send(order).is_ok().then_some(id)
     }
 
     /// Sends a request, whose answer has the id. Without a connection it is dropped.
-    pub(super) fn ask(&self, method: &'static str, params: Value) -> String {
+    pub fn ask(&self, method: &'static str, params: Value) -> String {
         let id = request_id();
         // A request that is dropped has no answer, as one that the connection lost.
         let _ = self.orders.try_send(Order::Ask { id: id.clone(), method, params });
         id
     }
 
+    /// Asks for what has become of a message that is kept: the answer has its id, and the reply if there is one.
+    pub fn ask_again(&self, id: &str) {
+        // Without a connection it is sent when that is back.
+        let _ = self.orders.try_send(Order::Again(id.to_owned()));
+    }
+
     /// Forgets a message whose end is known.
-    pub(super) fn settle(&self, id: &str) {
+    pub fn settle(&self, id: &str) {
         // One that is not forgotten is sent again, which changes nothing.
         let _ = self.orders.try_send(Order::Settled(id.to_owned()));
     }
 
     /// Watches another session.
-    pub(super) async fn watch(&self, session: &str) {
+    pub async fn watch(&self, session: &str) {
         // The other end lives as long as this one.
         let _ = self.orders.send(Order::Watch(session.to_owned())).await;
     }
@@ -116,7 +131,7 @@ struct OtherEnd {
     address: GatewayAddress,
     session: String,
     orders: mpsc::Receiver<Order>,
-    news: mpsc::Sender<News>,
+    news: mpsc::Sender<LinkNews>,
     /// Messages whose end is not known, with their sessions, the oldest first.
     kept: Vec<(String, Value)>,
     /// The process that the numbers of events belong to.
@@ -144,13 +159,13 @@ impl OtherEnd {
                         continue;
                     }
                     Err(ConnectError::Refused(why)) => {
-                        self.tell(News::Refused(why)).await;
+                        self.tell(LinkNews::Refused(why)).await;
                         return;
                     }
                     Err(ConnectError::Unreachable(why)) => why,
                 },
             };
-            self.tell(News::Lost(why)).await;
+            self.tell(LinkNews::Lost(why)).await;
             let next = tokio::time::sleep(pause);
             tokio::pin!(next);
             loop {
@@ -167,7 +182,7 @@ impl OtherEnd {
         }
     }
 
-    async fn tell(&self, news: News) {
+    async fn tell(&self, news: LinkNews) {
         // Without the front-end, the next order is the last.
         let _ = self.news.send(news).await;
     }
@@ -175,18 +190,23 @@ impl OtherEnd {
     /// Notes an order; gives the frames to send.
     fn heed(&mut self, order: Order) -> Vec<Value> {
         match order {
-            Order::Send { id, text } => {
-                let params = json!({"session": self.session, "text": text});
+            Order::Send { id, text, attachments } => {
+                let params =
+                    json!({"session": self.session, "text": text, "attachments": attachments});
                 let frame = request(&id, "send", &params);
                 if self.kept.len() >= MOST_KEPT {
                     let answer =
                         Err(format!("{MOST_KEPT} messages wait already; send it again later"));
                     // The channel is full only while the front-end does not read, which is then behind anyway.
-                    let _ = self.news.try_send(News::Answer { id, answer });
+                    let _ = self.news.try_send(LinkNews::Answer { id, answer });
                     return Vec::new();
                 }
                 self.kept.push((id, frame.clone()));
                 vec![frame]
+            }
+            Order::Again(id) => {
+                let again = self.kept.iter().filter(|(kept, _)| *kept == id);
+                again.map(|(_, frame)| frame.clone()).collect()
             }
             Order::Settled(id) => {
                 self.kept.retain(|(kept, _)| *kept != id);
@@ -246,7 +266,7 @@ impl OtherEnd {
             ("event" | "gap", _) if frame["session"] != self.key => None,
             ("event", _) => {
                 self.sequence = frame["sequence"].as_u64();
-                self.tell(News::Event(frame["event"].take())).await;
+                self.tell(LinkNews::Event(frame["event"].take())).await;
                 None
             }
             ("gap", _) => {
@@ -261,12 +281,12 @@ impl OtherEnd {
                 self.sequence = state["sequence"].as_u64();
                 let is_resumed = state["resumed"] == true;
                 let next = if is_resumed { None } else { history() };
-                self.tell(News::Watched { state, is_resumed }).await;
+                self.tell(LinkNews::Watched { state, is_resumed }).await;
                 next
             }
             ("response", HISTORY) if frame["ok"] == true => {
                 let rows = frame["result"]["messages"].as_array().cloned().unwrap_or_default();
-                self.tell(News::History(rows)).await;
+                self.tell(LinkNews::History(rows)).await;
                 None
             }
             ("response", UNWATCH) => None,
@@ -278,7 +298,7 @@ impl OtherEnd {
                         Err(frame["error"]["message"].as_str().unwrap_or("it failed").to_owned())
                     }
                 };
-                self.tell(News::Answer { id, answer }).await;
+                self.tell(LinkNews::Answer { id, answer }).await;
                 None
             }
             _ => None,

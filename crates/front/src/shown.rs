@@ -6,12 +6,12 @@ use myclaw_engine::{AgentRunEvent, Notice};
 use myclaw_llm::StreamEvent;
 use serde_json::{Map, Value};
 
-use myclaw_front::report::{first_line, narrate};
-use myclaw_front::terminal::Style;
+use crate::report::{first_line, narrate};
+use crate::terminal::Style;
 
 /// A change of what is on the screen.
 #[derive(Debug, PartialEq)]
-pub(super) enum Shown {
+pub enum Shown {
     /// Nothing changes.
     Nothing,
     /// Something is waited for.
@@ -22,38 +22,56 @@ pub(super) enum Shown {
     TextEnd,
     /// The model begins to write a call of a tool.
     CallBegin {
+        /// The place of the call in the message.
         block: usize,
+        /// Its name.
         tool: String,
     },
     /// It writes on.
     CallDelta {
+        /// The place of the call in the message.
         block: usize,
+        /// More of its arguments.
         delta: String,
     },
+    /// A tool begins to run.
     ToolStart {
+        /// Its name.
         tool: String,
+        /// The model's id for the call.
         id: String,
+        /// The arguments.
         arguments: Map<String, Value>,
     },
+    /// A tool has ended.
     ToolEnd {
+        /// Its name.
         tool: String,
+        /// The model's id for the call.
         id: String,
+        /// How long it ran.
         took: Duration,
+        /// Whether it failed.
         is_error: bool,
+        /// What the model reads.
         text: String,
         /// For user interfaces; see the tools.
         details: Option<Value>,
     },
     /// A running tool has printed something.
     ToolOutput {
+        /// The model's id for the call.
         id: String,
+        /// The latest output.
         text: String,
     },
     /// The model thinks.
     Thinking(String),
     /// The run took messages in that waited.
     Taken {
+        /// Their ids.
         ids: Vec<String>,
+        /// The message that they became.
         text: String,
     },
     /// The turn has this answer, which is shown unless it was.
@@ -96,7 +114,7 @@ impl From<AgentRunEvent> for Shown {
             AgentRunEvent::Notice(notice) if matches!(notice, Notice::WindowSmall { .. }) => {
                 Self::Once(notice.to_string())
             }
-            event => match narrate(&event, Duration::ZERO) {
+            event => match narrate(&event) {
                 Some((style, line)) => Self::Line(style, line),
                 None => Self::Nothing,
             },
@@ -122,7 +140,7 @@ impl Shown {
     }
 
     /// The same from an event of a gateway, which may be of another version: what is not known is not shown.
-    pub(super) fn of_json(event: &Value) -> Self {
+    pub fn of_json(event: &Value) -> Self {
         let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
         let line = |style, line: String| Self::Line(style, line);
         match event["type"].as_str().unwrap_or_default() {
