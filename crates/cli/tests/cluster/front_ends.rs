@@ -1,6 +1,6 @@
 //! `myclaw run` and the chat on sessions that gateways share: through a gateway, never through the database.
 
-use myclaw_testkit::{Step, Terminal};
+use myclaw_testkit::{Signal, Step, Terminal};
 
 use super::*;
 
@@ -208,4 +208,38 @@ fn programs_control_a_session_through_the_gateway() {
     for mark in ["<m1>", "<m2>"] {
         assert_eq!((count(&logs, "user", mark), count(&logs, "assistant", mark)), (1, 1), "{mark}");
     }
+}
+
+#[test]
+fn a_run_asks_on_the_terminal_and_stops_what_the_gateway_does() {
+    let Some((_server, url)) = database() else { return };
+    let gate = Gate::closed();
+    let held = gate.clone();
+    let model = ModelServer::spawn_blocking_thread(Script::answer_with(move |request, number| {
+        let call = json!({"command": "echo made"});
+        match number {
+            0 => Reply::anthropic().tool_call("c1", "bash", call).step(),
+            1 => Reply::anthropic().text("it is done").step(),
+            _ => echo(request).step().hold_after(300, &held),
+        }
+    }));
+    let machine = Machine::new("one", &url, &model);
+    machine.configure("one", &model, |config| {
+        config["tools"] = json!({"exec": {"ask": "always"}});
+    });
+    let gateway = machine.start();
+    let mut terminal = Terminal::spawn(&machine.command(&["run", "make it"]));
+    terminal.expect("(o)nce");
+    assert!(terminal.text().contains("echo made"), "{}", terminal.text());
+    terminal.send("o");
+    terminal.expect("it is done");
+    assert_eq!(terminal.wait().code(), Some(0));
+    let running = RunningChild::spawn(&mut machine.command(&["run", "say <m1>"]));
+    model.wait_for_requests_blocking(3);
+    running.signal(Signal::Interrupt);
+    let said = running.wait(PATIENCE);
+    gate.open();
+    said.assert_code(130);
+    assert!(said.stderr().contains("myclaw: "), "{}", said.stderr());
+    gateway.stop();
 }
