@@ -14,6 +14,7 @@ use myclaw_engine::{
 };
 use myclaw_files::{Access, SharedDirectory, create_private_directory};
 use myclaw_llm::{Api, Cost, HttpOptions, ToolSchema, Usage};
+use myclaw_session::EntryId;
 use myclaw_tools::{picture_from_bytes, shown_size};
 use myclaw_web::{DownloadOptions, MadePicture, PictureForm, PictureService, PictureShape};
 use serde::Deserialize;
@@ -263,7 +264,7 @@ fn save(directory: &Path, bytes: &[u8]) -> Result<(PathBuf, u64), String> {
         [b'G', b'I', b'F', ..] => "gif",
         _ => return Err("the answer is not a PNG, JPEG, WebP or GIF file".to_owned()),
     };
-    let name = format!("picture-{}.{ending}", SystemClock.now_ms());
+    let name = format!("picture-{}.{ending}", EntryId::generate());
     let write = || {
         create_private_directory(directory)?;
         // A sandboxed session can change everything in that directory.
@@ -277,3 +278,6 @@ fn save(directory: &Path, bytes: &[u8]) -> Result<(PathBuf, u64), String> {
     let size = write().map_err(|error| format!("the file cannot be written: {error}"))?;
     Ok((directory.join(name), size))
 }
+
+#[cfg(test)]
+mod tests;
