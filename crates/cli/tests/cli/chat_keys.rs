@@ -226,6 +226,15 @@ fn lines_are_edited_with_the_keys_of_vi_where_the_config_says_so() {
     terminal.expect_screen(|screen| screen.ends_with("You: hree four five"));
     send_split(&mut terminal, &["2u"]);
     terminal.expect_screen(|screen| screen.ends_with("You: one two three four five"));
+    // What was typed until Escape is one change, with the command before it.
+    send_split(&mut terminal, &["A", " six seven\x7f\x7f x", "\x1b", "0", "cw", "a b c", "\x1b"]);
+    terminal.expect_screen(|screen| screen.ends_with("You: a b c two three four five six sev x"));
+    send_split(&mut terminal, &["u"]);
+    terminal.expect_screen(|screen| screen.ends_with("You: one two three four five six sev x"));
+    send_split(&mut terminal, &["u"]);
+    terminal.expect_screen(|screen| screen.ends_with("You: one two three four five"));
+    send_split(&mut terminal, &["u"]);
+    terminal.expect_screen(|screen| screen.ends_with("You:"));
     terminal.send("\x03");
     terminal.expect_screen(|screen| screen.ends_with("You:"));
     leave(&mut terminal);
