@@ -26,6 +26,12 @@ const MOST_TIME: Duration = Duration::from_secs(2 * 60 * 60);
 const MOST_COST: f64 = 5.0;
 /// The last line of an answer that says that the condition holds.
 const REACHED: &str = "GOAL REACHED";
+/// How the messages begin that the work on a goal writes: the first one, that after a check, and that after a restart.
+const UNTIL_COMMAND: &str = "Work until this command ends with exit code 0";
+const UNTIL_WORDS: &str = "Work until this holds:\n\n";
+const NOT_YET: &str = "The goal is not reached yet: ";
+pub(crate) const RESTARTED: &str =
+    "The program was restarted while it worked on this goal, and goes on.";
 /// Most bytes of a command's output that the model reads of a check.
 const MOST_OUTPUT: usize = 4_000;
 
@@ -226,6 +232,11 @@ impl Pursuit {
     }
 }
 
+/// Whether a message under the user's name was written by the work on a goal.
+pub(crate) fn is_of_goal(text: &str) -> bool {
+    [UNTIL_COMMAND, UNTIL_WORDS, NOT_YET, RESTARTED].iter().any(|begin| text.starts_with(begin))
+}
+
 /// How many turns are left, in words.
 pub fn turns_left(turns: u32) -> String {
     format!("{turns} {} left", if turns == 1 { "turn" } else { "turns" })
@@ -349,11 +360,11 @@ impl Goal {
     pub fn first_message(&self) -> String {
         match self.judge {
             Judge::Command => format!(
-                "Work until this command ends with exit code 0; it is run after each of your answers:\n\n{}",
+                "{UNTIL_COMMAND}; it is run after each of your answers:\n\n{}",
                 self.condition
             ),
             Judge::Model => format!(
-                "Work until this holds:\n\n{}\n\nCheck it with your tools before you say so. If it holds, end your answer with the \
+                "{UNTIL_WORDS}{}\n\nCheck it with your tools before you say so. If it holds, end your answer with the \
                  line {REACHED}; if it cannot be reached, say why and what you need.",
                 self.condition
             ),
@@ -398,7 +409,7 @@ impl Goal {
     /// The message after an answer without the line.
     pub fn go_on(&self) -> String {
         format!(
-            "The goal is not reached yet: {}\nGo on. End your answer with the line {REACHED} when it holds.",
+            "{NOT_YET}{}\nGo on. End your answer with the line {REACHED} when it holds.",
             self.condition
         )
     }
@@ -408,7 +419,7 @@ impl Goal {
         let from = output.len().saturating_sub(MOST_OUTPUT);
         let from = (from..=output.len()).find(|at| output.is_char_boundary(*at)).unwrap_or(0);
         let (command, output) = (&self.condition, output[from..].trim());
-        format!("The goal is not reached yet: `{command}` ended with {ending}. Go on.\n\n{output}")
+        format!("{NOT_YET}`{command}` ended with {ending}. Go on.\n\n{output}")
     }
 }
 

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Session, SessionEvent};
 use crate::blocking::blocking;
-use crate::goal::{dollars, turns_left};
+use crate::goal::{RESTARTED, dollars, turns_left};
 use crate::{
     AgentError,
     goal::{Goal, GoalOrder, GoalStep, Pursuit},
@@ -18,9 +18,6 @@ use crate::{
 
 /// What one can do about a paused goal.
 const ADVICE: &str = "/goal resume goes on, /goal stop drops it";
-
-/// How the message begins that continues a goal whose process was killed.
-const RESTARTED: &str = "The program was restarted while it worked on this goal, and goes on.";
 
 impl Session {
     /// Shows the goal, drops it, or begins to work on one, and says so. What comes of the work is said by notices.

@@ -12,6 +12,7 @@ use super::command::CommandAnswer;
 use super::{Session, is_remark, undone_in_words};
 use crate::blocking::blocking;
 use crate::export::local_minute;
+use crate::goal::is_of_goal;
 use crate::{AgentError, UndoMode};
 
 /// Most messages that a list of them has: the latest.
@@ -59,7 +60,8 @@ pub fn messages_of_user(
     let mut said = Vec::new();
     for message in reader.tail(TailLimit::UNLIMITED)?.messages {
         let id = message.id;
-        if message.role == Role::User && !is_remark(&message.content) {
+        let is_said = !is_remark(&message.content) && !is_of_goal(&message.content);
+        if message.role == Role::User && is_said {
             said.push(Said { before, message });
         }
         before = Some(id);

@@ -56,6 +56,8 @@ fn the_model_or_a_command_says_when_a_goal_is_reached() {
     assert_eq!(lines(&home), 5);
     let messages = json!(server.last_request().messages()).to_string();
     assert!(messages.contains("ended with exit 1") && messages.contains("so far"), "{messages}");
+    // Nobody has said any of these messages.
+    ask(&mut terminal, "/rewind", "there is no earlier message to go back to");
     leave(&mut terminal);
 }
 
