@@ -218,7 +218,9 @@ fn reference(new: &NewModel<'_>) -> Result<ModelRef, SetupError> {
     let provider = new.provider.trim();
     let usual = || provider_info(provider).and_then(|info| info.default_model);
     let Some(id) = new.model.map(str::trim).filter(|id| !id.is_empty()).or_else(usual) else {
-        let why = format!("no usual model of {provider} is known; name one");
+        let why = format!(
+            "no usual model of {provider} is known; name one by its id there (`--model ID` of `myclaw onboard`)"
+        );
         return Err(unusable("model", why));
     };
     let full = match id.strip_prefix(provider) {

@@ -87,10 +87,12 @@ pub fn list(config: &SessionConfig, all: bool, json: bool) -> Result<(), CliErro
         }
         return printer.finish();
     }
-    let shown = facts.iter().filter(|fact| all || fact.is_current());
-    printer.safe_lines(columns(&fact_rows(shown)))?;
+    let shown = || facts.iter().filter(|fact| all || fact.is_current());
+    printer.safe_lines(columns(&fact_rows(shown())))?;
     printer.finish()?;
-    note(format_args!("myclaw: they are in {}", notebook.path().display()));
+    if shown().next().is_some() {
+        note(format_args!("myclaw: the facts are in {}", notebook.path().display()));
+    }
     Ok(())
 }
 

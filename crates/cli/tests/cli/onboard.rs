@@ -89,6 +89,8 @@ fn a_step_that_fails_has_changed_nothing() {
     assert!(output.stderr().contains("name one with --provider"), "{}", output.stderr());
     let output = with_input(&home, &["--yes", "--provider", "nobody", "--model", "x"], "");
     assert!(output.stderr().contains("nobody"), "{}", output.stderr());
+    let output = with_input(&home, &["--yes", "--provider", "ollama"], "");
+    assert!(output.stderr().contains("`--model ID`"), "{}", output.stderr());
     // A working set-up survives a wrong key.
     with_input(&home, &options, KEY).assert_code(0);
     let before = text(&home);

@@ -199,7 +199,9 @@ pub(crate) fn files_with(directory: &Path, text: &str) -> Vec<PathBuf> {
 #[test]
 fn facts_are_listed_shown_changed_and_explained() {
     let home = TempHome::new();
-    assert_eq!(run(&home, &["memory", "list"]).stdout().trim(), "nothing is remembered yet");
+    let empty = run(&home, &["memory", "list"]);
+    assert_eq!(empty.stdout().trim(), "nothing is remembered yet");
+    assert_eq!(empty.stderr(), "");
     run(&home, &["run", "--session", "one", "remember that I am allergic to peanuts"])
         .assert_code(0);
     let id = only_id(&home);
