@@ -1140,6 +1140,18 @@ const scenarios = {
     await say(page, "/home/x is not one");
     await messages(page).getByText("/home/x is not one").waitFor();
     await answered(page, 3);
+    // What is no command is not sent, unless a space stands before it.
+    await say(page, "/tydi src");
+    await messages(page).getByText("There is no command /tydi; did you mean /tidy?").waitFor();
+    await holds(box, "/tydi src");
+    await say(page, "/modle");
+    await messages(page).getByText("There is no command /modle; did you mean /model?").waitFor();
+    await say(page, "/xyzxyz now");
+    await messages(page).getByText("There is no command /xyzxyz. /help lists the commands; a space before the slash makes it a message.").waitFor();
+    await say(page, " /stop is a word");
+    await answered(page, 4);
+    await say(page, " /new");
+    await answered(page, 5);
     assert.deepEqual(page.foreign, []);
   },
 

@@ -263,7 +263,7 @@ export function Chat({ name, connection, isOffline, onNews, onNew, onOpen }: Pro
         commands={view.commands}
         onSend={(text, attachments) => {
           toEnd();
-          if (!attachments.length && obey(text.trim(), view, { onNew, onOpen, onChanges: () => setShowsChanges(true), onFailed: () => setDraft({ text }) })) return;
+          if (!attachments.length && obey(text.trimEnd(), view, { onNew, onOpen, onChanges: () => setShowsChanges(true), onFailed: () => setDraft({ text }) })) return;
           view.submit(text, attachments).catch((error: Error) => {
             view.say(error.message);
             setDraft({ text });

@@ -26,6 +26,35 @@ export const OWN_COMMANDS: Command[] = [
 export const OF_GATEWAY = /^\/(goal|compact|undo|redo|rewind|btw|usage|cost|context|agents|memory|model|thinking)(\s|$)/;
 export const HELP = OWN_COMMANDS.map(({ name, description }) => `${name} ${description}.`).join(" ");
 const MOST_SHOWN = 8;
+/** Those of the gateway that the page does not list: it has them as choices too. */
+const UNLISTED = ["/cost", "/model", "/thinking"];
+
+/** How many letters differ between two words. */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (const [number, letter] of [...one].entries()) {
+    const next = [number + 1];
+    for (let at = 0; at < other.length; at++) {
+      const changed = (row[at] ?? 0) + Number(letter !== other[at]);
+      next.push(Math.min(changed, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[other.length] ?? 0;
+}
+
+/** What is said of a line with a command that nobody knows; undefined if it begins with a path. */
+export function unknown(line: string, written: Command[]): string | undefined {
+  const word = line.split(/\s/, 1)[0] ?? "";
+  if (word.includes("/", 1)) return undefined;
+  const names = [...[...OWN_COMMANDS, ...written].map(({ name }) => name), ...UNLISTED];
+  const near = names
+    .map((name) => ({ name, far: distance(word.toLowerCase(), name.toLowerCase()) }))
+    .filter(({ name, far }) => far <= Math.ceil(name.length / 3) || name.startsWith(word))
+    .sort((one, other) => one.far - other.far)[0];
+  const meant = near ? `; did you mean ${near.name}?` : ".";
+  return `There is no command ${word}${meant} /help lists the commands; a space before the slash makes it a message.`;
+}
 
 /** The commands that a text may become, the ones that begin with it first. */
 export function offered(text: string, written: Command[]): Command[] {

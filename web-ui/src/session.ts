@@ -3,6 +3,7 @@
 // The log is the truth. Events build the step that goes on now; when a step is over, the rows are read again and replace
 // it. So a page that was reloaded shows what one shows that stayed connected.
 
+import { unknown } from "./commands";
 import type { Connection } from "./connection";
 import type {
   Attachment,
@@ -209,10 +210,12 @@ export class SessionView {
     this.onChange();
   }
 
-  /** Sends what a line stands for that may begin with a command of the owner. Fails if the command cannot be used so. */
+  /** Sends what a line stands for that may begin with a command of the owner. Fails if there is none, or it cannot be used so. */
   async submit(line: string, attachments: Attachment[]): Promise<void> {
     if (!COMMAND.test(line)) return this.send(line, attachments);
     const { message } = await this.connection.request<{ message: string | null }>("expand", { session: this.name, text: line });
+    const problem = message === null && unknown(line, this.commands);
+    if (problem) throw new Error(problem);
     return this.send(message ?? line, attachments);
   }
 

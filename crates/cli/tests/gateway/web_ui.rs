@@ -546,7 +546,16 @@ fn the_page_offers_the_commands_of_the_owner() {
     if page.script("written-commands", &gateway) {
         let said = page.bench.said("main");
         let asked: Vec<&str> = said.iter().step_by(2).map(String::as_str).collect();
-        assert_eq!(asked, ["Tidy the directory src.", "Commit.", "/home/x is not one"]);
+        assert_eq!(
+            asked,
+            [
+                "Tidy the directory src.",
+                "Commit.",
+                "/home/x is not one",
+                " /stop is a word",
+                " /new"
+            ]
+        );
     }
     gateway.stop();
 }
