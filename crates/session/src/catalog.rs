@@ -250,7 +250,7 @@ impl dyn Catalog + '_ {
 }
 
 /// A session opened for reading, even while it is written. What is appended meanwhile may or may not be seen. If somebody
-/// deletes it meanwhile, a call gives what was there, nothing at all, or [`SessionError::NoSuchSession`], but never a part of it.
+/// deletes it meanwhile, a call gives what was there or [`SessionError::NoSuchSession`], and never a part of it.
 pub trait ReadSession: fmt::Debug + Send + Sync {
     /// Where the session is, in words for people.
     fn describe(&self) -> String;

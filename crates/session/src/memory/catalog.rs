@@ -142,7 +142,7 @@ impl Catalog for MemorySessions {
 
     fn read(&self, key: &SessionKey) -> Result<Option<Box<dyn ReadSession>>, SessionError> {
         let session = self.known(key).filter(|session| session.exists());
-        Ok(session.map(|session| Box::new(MemoryReader(session)) as Box<dyn ReadSession>))
+        Ok(session.map(|session| Box::new(MemoryReader::new(session)) as Box<dyn ReadSession>))
     }
 
     fn entry(&self, key: &SessionKey) -> Result<Option<SessionEntry>, SessionError> {
@@ -249,7 +249,7 @@ impl Catalog for MemorySessions {
         if !session.exists() {
             return Err(SessionError::NoSuchSession { key: key.clone() });
         }
-        let before = MemoryReader(Arc::clone(&session)).about()?;
+        let before = MemoryReader::new(Arc::clone(&session)).about()?;
         let mut about = before.clone();
         change(&mut about);
         let mut content = session.content.lock();

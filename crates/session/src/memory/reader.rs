@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::{Session, place_of};
+use parking_lot::MutexGuard;
+
+use super::{Content, Session, place_of};
 use crate::tail::fill_missing_times;
 use crate::{
     About, CompactionEntry, Entry, EntryId, ReadEntries, ReadSession, SessionError, SessionHeader,
@@ -11,24 +13,44 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(super) struct MemoryReader(pub(super) Arc<Session>);
+pub(super) struct MemoryReader {
+    session: Arc<Session>,
+    /// Another session may get its key.
+    id: String,
+}
 
 #[derive(Debug)]
 struct MemoryEntries<'a> {
-    session: &'a Session,
+    reader: &'a MemoryReader,
     next: usize,
     /// Time of the message yielded last.
     last_ts: Option<u64>,
 }
 
+impl MemoryReader {
+    pub(super) fn new(session: Arc<Session>) -> Self {
+        let id = session.content.lock().id.clone();
+        Self { session, id }
+    }
+
+    /// What is in the session, unless it was deleted meanwhile.
+    fn content(&self) -> Result<MutexGuard<'_, Content>, SessionError> {
+        let content = self.session.content.lock();
+        if content.id == self.id {
+            return Ok(content);
+        }
+        Err(SessionError::NoSuchSession { key: self.session.key.clone() })
+    }
+}
+
 impl ReadSession for MemoryReader {
     fn describe(&self) -> String {
-        place_of(&self.0.key)
+        place_of(&self.session.key)
     }
 
     fn header(&self) -> Result<Option<SessionHeader>, SessionError> {
-        let content = self.0.content.lock();
-        let header = SessionHeader::new(self.0.key.as_str(), content.document.created_at());
+        let content = self.content()?;
+        let header = SessionHeader::new(self.session.key.as_str(), content.document.created_at());
         Ok(Some(SessionHeader {
             session_id: Some(content.id.clone()),
             forked_from: content.forked_from.clone(),
@@ -37,7 +59,7 @@ impl ReadSession for MemoryReader {
     }
 
     fn about(&self) -> Result<About, SessionError> {
-        let content = self.0.content.lock();
+        let content = self.content()?;
         let own = content.document.entries().get(content.inherited..).unwrap_or_default();
         let about = own.iter().rev().find_map(|entry| match entry {
             Entry::About(entry) => Some(entry.about.clone()),
@@ -47,15 +69,15 @@ impl ReadSession for MemoryReader {
     }
 
     fn entries(&self) -> Box<dyn ReadEntries + '_> {
-        Box::new(MemoryEntries { session: &self.0, next: 0, last_ts: None })
+        Box::new(MemoryEntries { reader: self, next: 0, last_ts: None })
     }
 
     fn tail(&self, limit: TailLimit) -> Result<Tail, SessionError> {
-        Ok(self.0.content.lock().document.tail(limit))
+        Ok(self.content()?.document.tail(limit))
     }
 
     fn last_compaction(&self) -> Result<Option<CompactionEntry>, SessionError> {
-        let content = self.0.content.lock();
+        let content = self.content()?;
         Ok(content.document.entries().iter().rev().find_map(|entry| match entry {
             Entry::Compaction(compaction) => Some(compaction.clone()),
             _ => None,
@@ -76,7 +98,7 @@ impl ReadSession for MemoryReader {
             ControlFlow::Continue(())
         })?;
         messages.reverse();
-        let created_at = self.0.content.lock().document.created_at();
+        let created_at = self.content()?.document.created_at();
         fill_missing_times(&mut messages, || created_at);
         Ok(is_found.then_some(messages))
     }
@@ -87,7 +109,7 @@ impl ReadSession for MemoryReader {
         visit: &mut dyn FnMut(TranscriptMessage) -> ControlFlow<()>,
     ) -> Result<bool, SessionError> {
         let mut sought = before;
-        self.0.content.lock().document.visit_newest(&mut |message| match sought {
+        self.content()?.document.visit_newest(&mut |message| match sought {
             None => visit(message),
             Some(id) => {
                 sought = (id != message.id).then_some(id);
@@ -106,7 +128,14 @@ impl Iterator for MemoryEntries<'_> {
     type Item = Result<Entry, SessionError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let content = self.session.content.lock();
+        let content = match self.reader.content() {
+            Ok(content) => content,
+            Err(_) if self.next == usize::MAX => return None,
+            Err(error) => {
+                self.next = usize::MAX;
+                return Some(Err(error));
+            }
+        };
         let mut entry = content.document.entries().get(self.next)?.clone();
         self.next += 1;
         if let Entry::Message(message) = &mut entry {

@@ -258,6 +258,42 @@ fn a_reader_sees_a_session_from_both_ends_while_it_is_written() {
 }
 
 #[test]
+fn who_reads_a_session_that_is_deleted_gets_what_was_there_or_an_error() {
+    of_each(|subject| {
+        let said = user("old");
+        subject.write(&work(), std::slice::from_ref(&said));
+        let mut title = |about: &mut About| about.title = Some("old".to_owned());
+        let about = subject.catalog.change_about(&work(), LockWait::Fail, &mut title).unwrap();
+        let summary = compaction(said.id);
+        let mut log = subject.sessions.open(&work(), LockWait::Fail).unwrap();
+        log.push(&[summary.clone().into()]).unwrap();
+        drop(log);
+        let reader = subject.catalog.read(&work()).unwrap().unwrap();
+        let check = || {
+            was_there(reader.about(), &about);
+            was_there(reader.last_compaction(), &Some(summary.clone()));
+            let texts = |said: Vec<TranscriptMessage>| said.into_iter().map(|row| row.content);
+            let texts = |said: Vec<TranscriptMessage>| texts(said).collect::<Vec<_>>();
+            was_there(reader.last_messages(9).map(texts), &vec!["old".to_owned()]);
+            was_there(reader.messages_before(at(&said), 9), &Some(Vec::new()));
+            let read: Result<Vec<Entry>, SessionError> = reader.entries().collect();
+            was_there(read.map(|rows| rows.len()), &3);
+        };
+        assert!(subject.catalog.delete(&work()).unwrap());
+        check();
+        subject.write(&work(), &[user("another session with its key")]);
+        check();
+    });
+}
+
+fn was_there<T: PartialEq + std::fmt::Debug>(read: Result<T, SessionError>, before: &T) {
+    match read {
+        Err(SessionError::NoSuchSession { key }) => assert_eq!(key, work()),
+        read => assert_eq!(read.unwrap(), *before),
+    }
+}
+
+#[test]
 fn messages_without_a_time_get_that_of_what_was_before() {
     of_each(|subject| {
         let timeless = TranscriptMessage { ts: 0, ..user("timeless") };

@@ -91,7 +91,10 @@ impl PostgresReader {
             [(&self.id, Type::INT8), (&text, Type::TEXT), (&self.last, Type::INT8)];
         match self.core.rows("read", sql::PLACE, &parameters)?.first() {
             Some(row) => Ok(Some((column(row, 0)?, column(row, 1)?))),
-            None => self.core.sealed_place(&self.key, self.id, id),
+            None => match self.core.sealed_place(&self.key, self.id, id)? {
+                None => self.none(),
+                sealed => Ok(sealed),
+            },
         }
     }
 
@@ -122,6 +125,11 @@ impl PostgresReader {
         self.sealed > 0
     }
 
+    /// That something is not in the session, unless the session is gone.
+    fn none<T>(&self) -> Result<Option<T>, SessionError> {
+        self.core.sealed_of(&self.key, self.id).map(|_| None)
+    }
+
     /// The entry of the row that a statement finds.
     fn found(
         &self,
@@ -129,7 +137,7 @@ impl PostgresReader {
         parameters: &[Parameter<'_>],
     ) -> Result<Option<Entry>, SessionError> {
         let found = self.core.rows("read", sql, parameters)?;
-        let Some(row) = found.first() else { return Ok(None) };
+        let Some(row) = found.first() else { return self.none() };
         let (place, body): (i64, &str) = (column(row, 0)?, column(row, 1)?);
         Ok(rows::read_entry(body.as_bytes(), number(place)))
     }

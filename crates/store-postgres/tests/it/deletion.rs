@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use myclaw_session::{
-    Case, Catalog as _, Entry, LockWait, MemoryBlobs, MetaPatch, PruneScope, SearchQuery,
-    SearchReport, SearchScope, SessionError, SessionKey, Sessions as _, TailLimit, UpdatedAt,
+    About, Case, Catalog as _, Entry, EntryId, LockWait, MemoryBlobs, MetaPatch, PruneScope,
+    SearchQuery, SearchReport, SearchScope, SessionError, SessionKey, Sessions as _, TailLimit,
+    UpdatedAt,
 };
 use myclaw_store_postgres::{Options, PostgresSessions, Sealing};
 
@@ -161,6 +162,22 @@ fn a_log_with_a_missing_row_is_not_taken_for_a_shorter_one() {
         let wanted = format!("row {place} of session {} is missing", work());
         assert!(said.contains(&wanted) && said.contains("restore the database"), "{said}");
     }
+}
+
+/// Each of these reads with one statement, which finds nothing in a session without a title, a summary or that message either.
+#[test]
+fn what_a_session_never_had_is_told_from_what_was_deleted() {
+    let Some(scene) = Scene::new() else { return };
+    scene.write(&work());
+    let reader = scene.sessions.read(&work()).unwrap().unwrap();
+    let unknown = Some(EntryId::generate());
+    assert_eq!(reader.about().unwrap(), About::default());
+    assert_eq!(reader.last_compaction().unwrap(), None);
+    assert_eq!(reader.messages_before(unknown, 1).unwrap(), None);
+    assert!(scene.sessions.delete(&work()).unwrap());
+    assert!(is_gone(reader.about()));
+    assert!(is_gone(reader.last_compaction()));
+    assert!(is_gone(reader.messages_before(unknown, 1)));
 }
 
 #[test]
