@@ -859,6 +859,30 @@ const scenarios = {
     assert.deepEqual(page.foreign, []);
   },
 
+  /** A picture that was made goes with its answer, also if that comes later than a request waits, and after a reload. */
+  async pictures() {
+    const page = await open();
+    await page.route("**/api/messages/*", (route) => route.continue({ url: route.request().url().replace("wait=60", "wait=0") }));
+    await signIn(page, TOKEN, "/#/s/pictures");
+    await ready(page);
+    const asked = page.waitForResponse(/api\/messages\//);
+    await say(page, "please paint");
+    assert.equal((await (await asked).json()).state, "open");
+    const files = messages(page).getByRole("list", { name: "Files" });
+    await files.getByText(/^picture-\w+\.png$/).waitFor();
+    console.log("the name is seen");
+    const picture = files.getByRole("img", { name: /^picture-\w+\.png$/ });
+    const isDrawn = () => picture.evaluate((image) => image.complete && image.naturalWidth === 1);
+    await eventually("the picture is drawn", isDrawn);
+    await idle(page);
+    await check(page, "pictures");
+    await page.reload();
+    await ready(page);
+    await eventually("the picture is there again", isDrawn);
+    assert.equal(await picture.count(), 1);
+    assert.deepEqual(page.foreign, []);
+  },
+
   /** A document in a frame is seen, and runs, loads and reaches nothing. Its address works once. */
   async documents() {
     const page = await open();

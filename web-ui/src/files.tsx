@@ -11,6 +11,8 @@ interface SentFile {
   view?: string;
 }
 
+/** Milliseconds between two requests for the files of an answer that is not there yet. */
+const PAUSE = 1_000;
 const PICTURES = /\.(png|jpe?g|gif|webp|svg)$/i;
 const SVG = /\.svg$/i;
 
@@ -44,13 +46,21 @@ export function Files({ messageIds, paths, isOver }: Props) {
   useEffect(() => {
     if (!id || !isOver) return;
     let isGone = false;
-    // The run is over a moment before its answer is stored.
-    api<{ files?: SentFile[] }>(`/api/messages/${encodeURIComponent(id)}?wait=60`)
-      .then((message) => !isGone && setFiles(message.files ?? []))
-      // Messages from elsewhere, and old ones, have no files here.
-      .catch(() => !isGone && setFiles([]));
+    let timer = 0;
+    const ask = () =>
+      api<{ state: string; files?: SentFile[] }>(`/api/messages/${encodeURIComponent(id)}?wait=60`)
+        .then((message) => {
+          if (isGone) return;
+          // The step with the file is over before the turn, which may take longer than a request waits.
+          if (message.state === "open") timer = setTimeout(() => void ask(), PAUSE);
+          else setFiles(message.files ?? []);
+        })
+        // Messages from elsewhere, and old ones, have no files here.
+        .catch(() => !isGone && setFiles([]));
+    void ask();
     return () => {
       isGone = true;
+      clearTimeout(timer);
     };
   }, [id, isOver]);
   const named = paths.map((path) => path.split("/").at(-1)?.replace(/[`"']/g, "") ?? path);

@@ -7,6 +7,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+
 use super::*;
 use parking_lot::{Mutex, MutexGuard};
 
@@ -122,6 +124,21 @@ fn called(last: &str, call: &str) -> Option<Step> {
     None
 }
 
+/// Answers messages that ask for a picture, where the answer waits for the script, and results of calls.
+fn painted(last: &str, call: &str, gate: &Gate) -> Option<Step> {
+    let reply = Reply::anthropic();
+    if last.contains("please paint") {
+        return Some(reply.tool_call(call, "image_generate", json!({"prompt": "a door"})).step());
+    }
+    if last.contains("by painter/p") {
+        return Some(reply.tool_call(call, "bash", json!({"command": "echo the-picture"})).step());
+    }
+    if last.contains("the-picture") {
+        return Some(reply.text("A door.").step().hold_after(10, gate));
+    }
+    last.contains("tool_result").then(|| reply.text("The tool **is done**.").step())
+}
+
 /// Answers by what the last message asks for.
 fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) -> Step {
     let last = json!(request.messages().last()).to_string();
@@ -142,8 +159,8 @@ fn answer(request: &RecordedRequest, number: usize, stranger: u16, gate: &Gate) 
         let arguments = json!({"command": format!("echo {which}")});
         return reply.tool_call(&call, "bash", arguments).step();
     }
-    if last.contains("tool_result") {
-        return reply.text("The tool **is done**.").step();
+    if let Some(step) = painted(&last, &call, gate) {
+        return step;
     }
     if last.contains("[Scheduled message") && last.contains("water the tomatoes") {
         return reply.text("It is time to water.").step();
@@ -452,6 +469,30 @@ fn the_page_shows_the_files_of_an_answer() {
     page.bench.home.write_in_workspace("drawing.svg", DRAWING.replace("{port}", &port));
     let gateway = page.bench.start();
     page.script("files", &gateway);
+    gateway.stop();
+    page.assert_nothing_left();
+}
+
+#[test]
+fn the_page_shows_pictures_that_were_made() {
+    let page = Page::new();
+    let pixel = BASE64_STANDARD.encode(include_bytes!("../data/pixel.png"));
+    let made = json!({"data": [{"b64_json": pixel}]}).to_string();
+    let made = Step::status(200, &[("content-type", "application/json")], made);
+    let painter = ModelServer::spawn_blocking_thread(Script::from([made]).answer_every_route());
+    page.bench.unconfined(|config| {
+        config["models"]["providers"]["painter"] = json!({
+            "baseUrl": painter.url(), "api": "openai-completions", "apiKey": "the-secret-key",
+            "models": [{"id": "p", "contextWindow": 200_000}],
+        });
+        config["agents"]["defaults"]["imageGenerationModel"] = json!("painter/p");
+    });
+    let gateway = page.bench.start();
+    if let Some(script) = page.begin_script("pictures", &gateway) {
+        script.wait_for_stdout("the name is seen");
+        page.gate.open();
+        script.wait(SCRIPT_TIME).assert_code(0);
+    }
     gateway.stop();
     page.assert_nothing_left();
 }
