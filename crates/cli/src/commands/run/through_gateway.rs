@@ -48,7 +48,7 @@ pub(super) fn run(
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
     let interrupts = Interrupts::install()?;
     let armed = interrupts.arm(cancel.clone());
-    runtime::block_on(armed.unless_quit(async {
+    let work = async {
         let socket = connect(&gateway).await?;
         let shows_answer = json_mode.is_none() && form.is_none();
         let mut turn = Turn {
@@ -58,6 +58,7 @@ pub(super) fn run(
             json_mode,
             reporter: TextReporter::new(Arc::clone(output), verbosity, shows_answer),
             arriving: TakeUp::default(),
+            has_gap: false,
             approver: TerminalApprover::on_terminal(output),
             question: None,
             cancel,
@@ -71,7 +72,8 @@ pub(super) fn run(
             print_value(output, json_mode, &value);
         }
         Ok(())
-    }))?
+    };
+    runtime::block_on(armed.unless_quit(output.flushing(work)))?
 }
 
 /// A question of the gateway that is asked on the terminal.
@@ -90,6 +92,8 @@ struct Turn<'a> {
     reporter: TextReporter,
     /// The text of the message that arrives: after a lost connection it may come again.
     arriving: TakeUp,
+    /// Whether text of the message that arrives may be missing on the screen.
+    has_gap: bool,
     approver: Option<Arc<TerminalApprover>>,
     question: Option<OpenQuestion>,
     cancel: CancellationToken,
@@ -142,6 +146,11 @@ impl Turn<'_> {
             return Err(failure);
         }
         let reply = outcome["reply"].as_str().unwrap_or_default().to_owned();
+        if std::mem::take(&mut self.has_gap) {
+            // Once more, and whole.
+            self.reporter.show(Shown::TextEnd);
+            self.reporter.message_begins();
+        }
         self.reporter.show(Shown::Answer(reply.clone()));
         Ok(reply)
     }
@@ -166,8 +175,7 @@ impl Turn<'_> {
             Some(LinkNews::Watched { state, is_resumed }) => {
                 self.question = None;
                 if sent.is_taken && !is_resumed {
-                    // What the model says at this moment is in the state, and comes as a whole.
-                    self.arriving.run_begins();
+                    self.catch_up(&state["live"]["step"]);
                 }
                 let open = state["approvals"].as_array().into_iter().flatten();
                 open.filter(|_| sent.is_taken).for_each(|question| self.ask(question));
@@ -189,6 +197,19 @@ impl Turn<'_> {
             Some(LinkNews::Event(event)) => self.event(event, sent),
         }
         Ok(None)
+    }
+
+    /// Shows what is missing on the screen of what the model says at this moment.
+    fn catch_up(&mut self, step: &Value) {
+        self.has_gap = true;
+        let Some(blocks) = step["blocks"].as_object().filter(|_| step["isComplete"] != true) else {
+            return;
+        };
+        self.arriving.run_begins();
+        for (_, block) in blocks.iter().filter(|(_, block)| block["type"] == "text") {
+            self.has_gap = false;
+            self.show_text(block["text"].as_str().unwrap_or_default());
+        }
     }
 
     fn event(&mut self, event: Value, sent: &mut Sent) {
@@ -226,6 +247,7 @@ impl Turn<'_> {
         match kind {
             "run_start" => self.arriving.run_begins(),
             "llm_start" => {
+                self.has_gap = false;
                 self.arriving.call_begins();
                 self.reporter.message_begins();
             }
@@ -233,17 +255,21 @@ impl Turn<'_> {
             _ => {}
         }
         match Shown::of_json(event) {
-            Shown::Text(more) => match self.arriving.arrives(&more) {
-                Lacking::Nothing => {}
-                Lacking::More(more) => self.reporter.show(Shown::Text(more)),
-                Lacking::Anew(all) => {
-                    self.reporter.show(Shown::TextEnd);
-                    self.reporter.show(Shown::Text(all));
-                }
-            },
+            Shown::Text(more) => self.show_text(&more),
             // It comes with the end of the message.
             Shown::Answer(_) => self.reporter.say_usage(&result_of(&event["result"])),
             shown => self.reporter.show(shown),
+        }
+    }
+
+    fn show_text(&mut self, more: &str) {
+        match self.arriving.arrives(more) {
+            Lacking::Nothing => {}
+            Lacking::More(more) => self.reporter.show(Shown::Text(more)),
+            Lacking::Anew(all) => {
+                self.reporter.show(Shown::TextEnd);
+                self.reporter.show(Shown::Text(all));
+            }
         }
     }
 
