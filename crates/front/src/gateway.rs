@@ -1,6 +1,7 @@
 //! Work through a gateway: which one, and what it is asked and answers.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use myclaw_agent::{FailureClass, Home};
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use crate::args::SessionArgs;
 use crate::exit::CliError;
+use crate::home::{is_shared, load_config};
 
 mod questions;
 
@@ -39,6 +41,14 @@ pub struct WhichGateway {
     pub protected_link: bool,
 }
 
+/// Who works on a session.
+pub enum Worker {
+    /// A gateway.
+    Gateway(GatewayAddress),
+    /// This program, by this config.
+    Here(Arc<Config>),
+}
+
 impl WhichGateway {
     /// The gateway that is named, or the one of this state directory.
     ///
@@ -52,16 +62,20 @@ impl WhichGateway {
             .map_err(|error| CliError::usage(error.to_string()))
     }
 
-    /// The gateway whose session a command has to work on: the one that is named, or the one of this state directory if
-    /// gateways share its sessions in a database. `None` if the command works on the sessions by itself.
+    /// Who works on the session of a command: the gateway that is named, the one of this state directory if gateways share its
+    /// sessions in a database, or the command itself.
     ///
     /// # Errors
-    /// As [`WhichGateway::address`].
-    pub fn serving(&self, home: &Home) -> Result<Option<GatewayAddress>, CliError> {
-        let is_needed = self.url.is_some()
-            || myclaw_config::load_or_default(&home.environment)
-                .is_ok_and(|loaded| is_shared(home, &loaded.config));
-        is_needed.then(|| self.address(home)).transpose()
+    /// As [`WhichGateway::address`], or the config file has a mistake.
+    pub fn worker(&self, home: &Home) -> Result<Worker, CliError> {
+        if self.url.is_some() {
+            return Ok(Worker::Gateway(self.address(home)?));
+        }
+        let config = load_config(home)?;
+        match is_shared(home, &config) {
+            true => Ok(Worker::Gateway(GatewayAddress::own(home))),
+            false => Ok(Worker::Here(config)),
+        }
     }
 
     fn token(&self, home: &Home) -> Result<SecretString, CliError> {
@@ -83,12 +97,6 @@ impl WhichGateway {
         }
         Ok(SecretString::from(token))
     }
-}
-
-/// Whether the sessions are in a database that gateways share. Only gateways open it: another program would be neither seen by
-/// them nor stopped when it loses the session.
-pub fn is_shared(home: &Home, config: &Config) -> bool {
-    config.store_address(&home.environment).is_some()
 }
 
 /// Connects to a gateway.

@@ -1,11 +1,14 @@
 //! Loads the environment and the config, and prints their mistakes to standard error.
 
-use myclaw_agent::{Home, SessionConfig, SessionOptions};
+use std::sync::Arc;
+
+use myclaw_agent::config_check::load_checked;
+use myclaw_agent::{AgentError, Home, SessionConfig, SessionOptions};
+use myclaw_config::Config;
 use myclaw_files::formats::StateFormats;
 
 use crate::args::SessionArgs;
 use crate::exit::CliError;
-use crate::gateway::is_shared;
 use crate::logging;
 use crate::memory::finish_forgetting;
 use crate::print::note;
@@ -51,6 +54,12 @@ pub fn begin_to_write(home: &Home) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Whether the sessions are in a database that gateways share. Only gateways open it: another program would be neither seen by
+/// them nor stopped when it loses the session.
+pub fn is_shared(home: &Home, config: &Config) -> bool {
+    config.store_address(&home.environment).is_some()
+}
+
 /// Refuses to work on a session by itself where the sessions are in a database that gateways share.
 ///
 /// # Errors
@@ -72,12 +81,33 @@ pub fn session_config(args: &SessionArgs) -> Result<SessionConfig, CliError> {
     load_session(find_home()?, &args.options())
 }
 
+/// Loads the config file.
+///
+/// # Errors
+/// It has a mistake.
+pub fn load_config(home: &Home) -> Result<Arc<Config>, CliError> {
+    Ok(load_checked(&home.environment).map_err(AgentError::from)?.config)
+}
+
 /// Loads the config file, and starts the log file that it asks for.
 ///
 /// # Errors
 /// As for [`session_config`].
 pub fn load_session(home: Home, options: &SessionOptions) -> Result<SessionConfig, CliError> {
-    let session = SessionConfig::load(home, options)?;
+    let config = load_config(&home)?;
+    session_with(home, config, options)
+}
+
+/// The same with a config that is loaded.
+///
+/// # Errors
+/// An argument names something that does not exist.
+pub fn session_with(
+    home: Home,
+    config: Arc<Config>,
+    options: &SessionOptions,
+) -> Result<SessionConfig, CliError> {
+    let session = SessionConfig::new(home, config, options)?;
     if session.home.paths.state_dir().is_dir() {
         begin_to_write(&session.home)?;
     }

@@ -2,14 +2,15 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use myclaw_agent::{Home, MAIN_SESSION, SessionConfig};
-use myclaw_config::ProjectStart;
+use myclaw_config::{Config, ProjectStart};
 use myclaw_session::{CLI_CHANNEL, EntryId, SessionKey};
 
 use crate::args::{ContinueArgs, SessionArgs};
 use crate::exit::CliError;
-use crate::home::{begin_to_write, find_home, load_session, refuse_shared};
+use crate::home::{begin_to_write, refuse_shared, session_with};
 use crate::resume::shown_directory;
 use crate::sessions::Sessions;
 
@@ -43,28 +44,42 @@ pub struct Start {
 }
 
 impl Start {
-    /// Loads the config and decides.
+    /// Decides, and begins to write in the state directory.
     ///
     /// # Errors
-    /// As [`crate::home::session_config`]; or the sessions cannot be read.
-    pub fn find(args: &SessionArgs, wanted: Wanted) -> Result<Self, CliError> {
-        let start = Self::find_in(find_home()?, args, wanted)?;
+    /// An option cannot be used; the sessions cannot be read, or only gateways work on them.
+    pub fn find(
+        home: Home,
+        config: Arc<Config>,
+        args: &SessionArgs,
+        wanted: Wanted,
+    ) -> Result<Self, CliError> {
+        let start = Self::find_in(home, config, args, wanted)?;
         refuse_shared(&start.config)?;
         begin_to_write(&start.config.home)?;
         Ok(start)
     }
 
-    /// The same in this home.
+    /// The same without writing.
     ///
     /// # Errors
-    /// As [`Start::find`].
-    pub fn find_in(home: Home, args: &SessionArgs, wanted: Wanted) -> Result<Self, CliError> {
-        let Self { config, is_new, found_none } = Self::place(home, args, wanted)?;
+    /// An option cannot be used, or the sessions cannot be read.
+    pub fn find_in(
+        home: Home,
+        config: Arc<Config>,
+        args: &SessionArgs,
+        wanted: Wanted,
+    ) -> Result<Self, CliError> {
+        let config = session_with(home, config, &args.options())?;
+        let Self { config, is_new, found_none } = Self::place(config, args, wanted)?;
         Ok(Self { config: config.in_mode(args.mode)?, is_new, found_none })
     }
 
-    fn place(home: Home, args: &SessionArgs, wanted: Wanted) -> Result<Self, CliError> {
-        let mut config = load_session(home, &args.options())?;
+    fn place(
+        mut config: SessionConfig,
+        args: &SessionArgs,
+        wanted: Wanted,
+    ) -> Result<Self, CliError> {
         let sessions = Sessions::of_agent(&config);
         let exists = sessions.catalog.exists(&config.session_key);
         if let Some(name) = &args.session {

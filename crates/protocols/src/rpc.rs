@@ -28,6 +28,7 @@ use approvals::Approvals;
 use command::Controller;
 use myclaw_front::args::SessionArgs;
 use myclaw_front::exit::CliError;
+use myclaw_front::gateway::Worker;
 use myclaw_front::home::find_home;
 use myclaw_front::model::announce;
 use myclaw_front::print::note;
@@ -41,14 +42,18 @@ use request::{BadRequest, Request};
 pub fn run(args: &RpcArgs) -> Result<(), CliError> {
     let stop = CancellationToken::new();
     let wire = Wire::new(stop.clone());
-    let gateway = find_home().and_then(|home| args.gateway.serving(&home));
-    if let Some(gateway) = gateway.inspect_err(|error| wire.not_ready(error))? {
-        let served = through_gateway::serve(args, gateway, &wire, stop.clone());
-        return serve_until_over(&wire.output, stop, served);
-    }
+    let place = find_home().and_then(|home| Ok((args.gateway.worker(&home)?, home)));
+    let (worker, home) = place.inspect_err(|error| wire.not_ready(error))?;
+    let config = match worker {
+        Worker::Here(config) => config,
+        Worker::Gateway(gateway) => {
+            let served = through_gateway::serve(args, gateway, &wire, stop.clone());
+            return serve_until_over(&wire.output, stop, served);
+        }
+    };
     let RpcArgs { last, session: args, .. } = args;
-    let start =
-        Start::find(args, Wanted::from(*last)).inspect_err(|error| wire.not_ready(error))?;
+    let start = Start::find(home, config, args, Wanted::from(*last))
+        .inspect_err(|error| wire.not_ready(error))?;
     if let Some(line) = start.line() {
         note(format_args!("myclaw: {}", escaped(&line)));
     }

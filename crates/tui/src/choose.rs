@@ -1,5 +1,7 @@
 //! What the user chooses from a list: the session and the model.
 
+use std::sync::Arc;
+
 use myclaw_session::SessionKey;
 
 use super::{Chat, View, is_interactive};
@@ -39,7 +41,8 @@ pub(super) async fn session(
     }
     let Some(key) = choices.pick(interrupts).await else { return Ok(None) };
     let args = SessionArgs { session: Some(key.to_string()), ..args.clone() };
-    Start::find(&args, Wanted::Usual).map(Some)
+    let (home, config) = (start.config.home.clone(), Arc::clone(&start.config.config));
+    Start::find(home, config, &args, Wanted::Usual).map(Some)
 }
 
 impl Chat {

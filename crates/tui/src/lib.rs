@@ -24,8 +24,7 @@ use myclaw_front::approval::{Asked, TerminalApprover, questions};
 use myclaw_front::args::SessionArgs;
 use myclaw_front::attachments::{self, Attachment};
 use myclaw_front::exit::{CliError, Exit};
-use myclaw_front::gateway::WhichGateway;
-use myclaw_front::home::find_home;
+use myclaw_front::home::{find_home, is_shared, load_config};
 use myclaw_front::interrupt::Interrupts;
 use myclaw_front::model::announce;
 use myclaw_front::print::note;
@@ -82,13 +81,15 @@ pub use args::{AttachArgs, ChatArgs};
 
 /// Runs the chat until the user leaves.
 pub fn run(args: &ChatArgs) -> Result<(), CliError> {
-    if is_interactive() && WhichGateway::default().serving(&find_home()?)?.is_some() {
+    let home = find_home()?;
+    let config = load_config(&home)?;
+    if is_interactive() && is_shared(&home, &config) {
         return attach::run_chat(args);
     }
     let wanted = if args.resume.continue_last { Wanted::Last } else { Wanted::Usual };
     let Entered { worktree, session, wanted } =
         worktree::enter(&args.worktree, &args.session, wanted)?;
-    let start = Start::find(&session, wanted)?;
+    let start = Start::find(home, config, &session, wanted)?;
     let pictures = attachments::named(&args.images.paths)?;
     let interrupts = Interrupts::install()?;
     interrupts.limit_turns();

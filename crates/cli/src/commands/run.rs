@@ -13,7 +13,7 @@ use myclaw_agent::{
     Driver, FailureClass, Home, RunOptions, SessionConfig, SessionEvent, engine,
     selection::Selection,
 };
-use myclaw_config::ToolRules;
+use myclaw_config::{Config, ToolRules};
 use myclaw_engine::{EventCallback, RunParams, RunResult};
 use myclaw_files::OwnedDirectory;
 use myclaw_files::portable::{StandardInput, standard_input};
@@ -28,7 +28,8 @@ use form::CORRECTIONS;
 use myclaw_front::approval::TerminalApprover;
 use myclaw_front::attachments::{self, Attachment};
 use myclaw_front::exit::CliError;
-use myclaw_front::home::{begin_to_write, find_home};
+use myclaw_front::gateway::Worker;
+use myclaw_front::home::{begin_to_write, find_home, load_config};
 use myclaw_front::interrupt::{Interrupts, read_proc};
 use myclaw_front::model::announce;
 use myclaw_front::print::note;
@@ -105,16 +106,23 @@ fn run_turn(
 ) -> Result<(), CliError> {
     let pictures = attachments::named(&args.images.paths)?;
     let home = find_home()?;
-    let gateway = if args.no_session { None } else { args.gateway.serving(&home)? };
-    if let Some(gateway) = gateway {
-        let asked = Asked { text: message, form, names };
-        return through_gateway::run(args, gateway, (asked, pictures), (output, json_mode), cancel);
-    }
+    let worker = match args.no_session {
+        true => Worker::Here(load_config(&home)?),
+        false => args.gateway.worker(&home)?,
+    };
+    let loaded = match worker {
+        Worker::Here(config) => config,
+        Worker::Gateway(gateway) => {
+            let asked = Asked { text: message, form, names };
+            let shown = (output, json_mode);
+            return through_gateway::run(args, gateway, (asked, pictures), shown, cancel);
+        }
+    };
     let options = run_options(&args.bounds)?;
     let goal = args.goal.as_deref().map(goal::goal).transpose()?;
     let scratch = args.no_session.then(scratch).transpose()?;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
-    let (worktree, config) = enter(args, home, options, scratch.as_ref())?;
+    let (worktree, config) = enter(args, (home, loaded), options, scratch.as_ref())?;
     let on_event = match json_mode {
         Some(mode) => json_reporter(Arc::clone(output), mode),
         None if form.is_some() => activity_reporter(Arc::clone(output), verbosity),
@@ -180,13 +188,13 @@ fn run_turn(
 /// The worktree that was asked for, and the session as the options name it; emits its line if it is kept.
 fn enter(
     args: &RunArgs,
-    home: Home,
+    (home, config): (Home, Arc<Config>),
     options: RunOptions,
     scratch: Option<&OwnedDirectory>,
 ) -> Result<(Option<UsedWorktree>, SessionConfig), CliError> {
     let Entered { worktree, session, wanted } =
         worktree::enter(&args.worktree, &args.session, Wanted::from(args.last))?;
-    let mut start = Start::find_in(home_with(home, scratch), &session, wanted)?;
+    let mut start = Start::find_in(home_with(home, scratch), config, &session, wanted)?;
     if !args.no_session {
         begin_to_write(&start.config.home)?;
     }

@@ -217,7 +217,7 @@ fn programs_control_a_session_through_the_gateway() {
 }
 
 #[test]
-fn a_run_asks_on_the_terminal_and_stops_what_the_gateway_does() {
+fn a_run_asks_on_the_terminal_and_a_signal_stops_what_the_gateway_does() {
     let Some((_server, url)) = database() else { return };
     let gate = Gate::closed();
     let held = gate.clone();
@@ -244,8 +244,16 @@ fn a_run_asks_on_the_terminal_and_stops_what_the_gateway_does() {
     model.wait_for_requests_blocking(3);
     running.signal(Signal::Interrupt);
     let said = running.wait(PATIENCE);
-    gate.open();
     said.assert_code(130);
     assert!(said.stderr().contains("myclaw: "), "{}", said.stderr());
+    let mut child = RunningChild::spawn_piped(&mut machine.command(&["rpc"]));
+    child.wait_for_stdout("\"ready\"");
+    child.send("{\"type\":\"prompt\",\"message\":\"say <m2>\"}\n");
+    model.wait_for_requests_blocking(4);
+    child.signal(Signal::Interrupt);
+    let said = child.wait(PATIENCE);
+    said.assert_code(130);
+    assert!(said.stdout().contains("\"outcome\":\"aborted\""), "{}", said.stdout());
+    gate.open();
     gateway.stop();
 }

@@ -1,6 +1,7 @@
 //! `myclaw rpc` on a session of a gateway, which does the work. What the gateway has no method for is refused.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use myclaw_agent::approvals::Question;
 use myclaw_front::exit::CliError;
@@ -10,6 +11,7 @@ use myclaw_front::terminal::escaped;
 use myclaw_front::time::new_session_name;
 use myclaw_gateway_client::{GatewayAddress, GatewayLink, LinkNews};
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::Wire;
@@ -23,6 +25,9 @@ use crate::lines::{Line, standard_input};
 use requests::{OFFERED, message_of, request, shaped};
 
 mod requests;
+
+/// Longest wait for the end of what is aborted.
+const ABORT_TIME: Duration = Duration::from_secs(10);
 
 /// Serves the client program until it closes standard input and everything is answered.
 pub(super) async fn serve(
@@ -41,7 +46,7 @@ pub(super) async fn serve(
     let mut lines = standard_input()
         .map_err(|error| CliError::failure(format!("cannot read standard input: {error}")))?;
     let mut remote = Remote::new(link, wire.clone());
-    let mut is_open = true;
+    let (mut is_open, mut deadline) = (true, None);
     while is_open || !remote.is_done() {
         tokio::select! {
             news = remote.link.news.recv() => remote.heed(news).await?,
@@ -49,13 +54,15 @@ pub(super) async fn serve(
                 Some(line) => remote.take(line).await,
                 None => is_open = false,
             },
-            () = stop.cancelled() => {
+            () = stop.cancelled(), if deadline.is_none() => {
+                is_open = false;
                 remote.link.ask("abort", json!({"session": remote.key}));
-                return Err(CliError::aborted());
+                deadline = Some(Instant::now() + ABORT_TIME);
             }
+            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => break,
         }
     }
-    Ok(())
+    if deadline.is_some() { Err(CliError::aborted()) } else { Ok(()) }
 }
 
 /// A command whose reply needs an answer of the gateway.
