@@ -149,8 +149,8 @@ impl Approver for TerminalApprover {
     fn decide<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             match self.ask(&request.into()).await {
-                // An answer that is not offered is asked for again.
-                Ok(answer) => answer.to(request).unwrap_or(Approval::Once),
+                // Only offered answers come back, so nothing is denied here.
+                Ok(answer) => answer.to(request).unwrap_or_else(|| denied(&refusal(None))),
                 Err(error) => denied(&format!("the terminal cannot ask: {error}")),
             }
         })

@@ -67,7 +67,8 @@ pub fn is_shared(home: &Home, config: &Config) -> bool {
 pub fn refuse_shared(session: &SessionConfig) -> Result<(), CliError> {
     match is_shared(&session.home, &session.config) {
         true => Err(CliError::config(
-            "the sessions are in the database of gateway.store, which only gateways open; talk with the agent of a gateway:              `myclaw run`, `myclaw chat` in a terminal, or `myclaw attach`",
+            "the sessions are in the database of gateway.store, which only gateways open; talk with the agent of a gateway: \
+             `myclaw run`, `myclaw chat` in a terminal, or `myclaw attach`",
         )),
         false => Ok(()),
     }

@@ -100,29 +100,35 @@ pub(super) fn run_asked(
 
 fn run_turn(
     args: &RunArgs,
-    Asked { text: message, form, names }: Asked,
-    (output, json_mode): (&Arc<Output>, Option<JsonMode>),
+    asked: Asked,
+    shown: (&Arc<Output>, Option<JsonMode>),
     cancel: CancellationToken,
 ) -> Result<(), CliError> {
-    let pictures = attachments::named(&args.images.paths)?;
+    let asked = (asked, attachments::named(&args.images.paths)?);
     let home = find_home()?;
     let worker = match args.no_session {
         true => Worker::Here(load_config(&home)?),
         false => args.gateway.worker(&home)?,
     };
-    let loaded = match worker {
-        Worker::Here(config) => config,
-        Worker::Gateway(gateway) => {
-            let asked = Asked { text: message, form, names };
-            let shown = (output, json_mode);
-            return through_gateway::run(args, gateway, (asked, pictures), shown, cancel);
-        }
-    };
+    match worker {
+        Worker::Here(config) => run_here(args, (home, config), asked, shown, cancel),
+        Worker::Gateway(gateway) => through_gateway::run(args, gateway, asked, shown, cancel),
+    }
+}
+
+/// Runs the turn in this program.
+fn run_here(
+    args: &RunArgs,
+    loaded: (Home, Arc<Config>),
+    (Asked { text: message, form, names }, pictures): (Asked, Vec<Attachment>),
+    (output, json_mode): (&Arc<Output>, Option<JsonMode>),
+    cancel: CancellationToken,
+) -> Result<(), CliError> {
     let options = run_options(&args.bounds)?;
     let goal = args.goal.as_deref().map(goal::goal).transpose()?;
     let scratch = args.no_session.then(scratch).transpose()?;
     let verbosity = if args.quiet { Verbosity::Quiet } else { Verbosity::Normal };
-    let (worktree, config) = enter(args, (home, loaded), options, scratch.as_ref())?;
+    let (worktree, config) = enter(args, loaded, options, scratch.as_ref())?;
     let on_event = match json_mode {
         Some(mode) => json_reporter(Arc::clone(output), mode),
         None if form.is_some() => activity_reporter(Arc::clone(output), verbosity),

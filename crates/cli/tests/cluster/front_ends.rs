@@ -107,7 +107,7 @@ fn a_run_is_answered_once_when_its_gateway_is_killed() {
     let said = running.wait(PATIENCE);
     gate.open();
     said.assert_code(0);
-    // What was on the screen is not repeated, unless the answer came while nobody listened: then it is there whole.
+    // Printed text is not printed again, unless the answer came while the connection was lost: then it is printed whole.
     let shown = said.stdout();
     assert!(shown == "re: <m1>\n" || shown == "re: \nre: <m1>\n", "{shown:?}");
     gateway.stop();

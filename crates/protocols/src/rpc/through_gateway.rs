@@ -65,7 +65,7 @@ pub(super) async fn serve(
     if deadline.is_some() { Err(CliError::aborted()) } else { Ok(()) }
 }
 
-/// A command whose reply needs an answer of the gateway.
+/// A command whose reply waits for the gateway.
 struct Awaited {
     id: Option<Value>,
     name: &'static str,
@@ -144,7 +144,7 @@ impl Remote {
         Ok(())
     }
 
-    /// Messages are sent again when the gateway is back; nobody answers the other requests.
+    /// Messages are sent again when the gateway is back; the other requests get an error.
     fn lost(&mut self, why: &str) {
         if std::mem::replace(&mut self.is_connected, false) {
             note(format_args!("myclaw: {}; trying again", escaped(why)));

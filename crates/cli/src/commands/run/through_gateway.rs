@@ -108,7 +108,7 @@ struct Sent {
     message: Option<String>,
     /// Events that came before its id did.
     early: Vec<Value>,
-    /// The begin of the run that may take it.
+    /// The event with which the run begins that may take it.
     run_start: Option<Value>,
     /// Whether a run has taken it, so that its events are shown.
     is_taken: bool,
@@ -167,7 +167,7 @@ impl Turn<'_> {
             Some(LinkNews::Refused(why)) => {
                 return Err(CliError::failure_of_class("gateway", why));
             }
-            // Nobody may answer for long. The message counts if it was acknowledged.
+            // The gateway may be away for long. The message counts if it was acknowledged.
             Some(LinkNews::Lost(_)) if is_aborting => return Err(CliError::aborted()),
             Some(LinkNews::Lost(why)) => {
                 note(format_args!("myclaw: {}; trying again", escaped(&why)));
@@ -281,7 +281,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Asks on the terminal. Without one somebody else has to answer.
+    /// Asks on the terminal. Without a terminal, another client of the gateway has to answer.
     fn ask(&mut self, event: &Value) {
         let question = read_question(event);
         let Some(approver) = self.approver.clone() else {
